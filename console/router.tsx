@@ -2,9 +2,12 @@ import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirec
 import { consoleRoot } from './api/client.ts';
 import { isSignedOut, onSignedOut, queries } from './api/queries.ts';
 import { sessionQuery } from './api/session.ts';
+import { type OperationsSearch, readOperationsSearch } from './operations/search.ts';
 import { Shell } from './parts/Shell.tsx';
 import { Problem, Skeleton } from './parts/States.tsx';
+import { type QualitySearch, readQualitySearch } from './quality/search.ts';
 import { type RunSearch, type RunsSearch, readRunSearch, readRunsSearch } from './runs/search.ts';
+import { type EditSearch, readEditSearch, readWorkflowSearch, type WorkflowSearch } from './workflows/search.ts';
 
 const root = createRootRoute({
   errorComponent: ({ error }) => <Problem error={error} onRetry={() => location.reload()} />,
@@ -61,6 +64,47 @@ const compare = createRoute({
   component: lazyRouteComponent(() => import('./runs/ComparePage.tsx'), 'ComparePage'),
 });
 
+const workflows = createRoute({
+  getParentRoute: () => shell,
+  path: '/workflows',
+  component: lazyRouteComponent(() => import('./workflows/WorkflowsPage.tsx'), 'WorkflowsPage'),
+});
+
+const workflow = createRoute({
+  getParentRoute: () => shell,
+  path: '/workflows/$workflowId',
+  validateSearch: (search: Record<string, unknown>): WorkflowSearch => readWorkflowSearch(search),
+  component: lazyRouteComponent(() => import('./workflows/WorkflowPage.tsx'), 'WorkflowPage'),
+});
+
+const editWorkflow = createRoute({
+  getParentRoute: () => shell,
+  path: '/workflows/$workflowId/edit',
+  validateSearch: (search: Record<string, unknown>): EditSearch => readEditSearch(search),
+  component: lazyRouteComponent(() => import('./workflows/EditPage.tsx'), 'EditPage'),
+});
+
+/** Not below the others: `new` may be the id of a workflow. */
+const newWorkflow = createRoute({
+  getParentRoute: () => shell,
+  path: '/new-workflow',
+  component: lazyRouteComponent(() => import('./workflows/EditPage.tsx'), 'NewPage'),
+});
+
+const operations = createRoute({
+  getParentRoute: () => shell,
+  path: '/operations',
+  validateSearch: (search: Record<string, unknown>): OperationsSearch => readOperationsSearch(search),
+  component: lazyRouteComponent(() => import('./operations/OperationsPage.tsx'), 'OperationsPage'),
+});
+
+const quality = createRoute({
+  getParentRoute: () => shell,
+  path: '/quality',
+  validateSearch: (search: Record<string, unknown>): QualitySearch => readQualitySearch(search),
+  component: lazyRouteComponent(() => import('./quality/QualityPage.tsx'), 'QualityPage'),
+});
+
 const missing = createRoute({
   getParentRoute: () => shell,
   path: '$',
@@ -69,7 +113,22 @@ const missing = createRoute({
 
 /** The pages. A new one is a route here, in a folder of its own. */
 export const router = createRouter({
-  routeTree: root.addChildren([signIn, shell.addChildren([home, runs, run, compare, missing])]),
+  routeTree: root.addChildren([
+    signIn,
+    shell.addChildren([
+      home,
+      runs,
+      run,
+      compare,
+      workflows,
+      workflow,
+      editWorkflow,
+      newWorkflow,
+      operations,
+      quality,
+      missing,
+    ]),
+  ]),
   basepath: consoleRoot.pathname,
   defaultPendingComponent: () => <Skeleton />,
   defaultErrorComponent: ({ error, reset }) => <Problem error={error} onRetry={reset} />,

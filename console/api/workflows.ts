@@ -17,3 +17,40 @@ export const workflowQuery = (workflowId: string) =>
     queryFn: ({ signal }) => client.readWorkflow(workflowId, { signal }),
     staleTime: 60_000,
   });
+
+/** The definition that a run is pinned to, whatever its workflow has become since. */
+export const runWorkflowQuery = (runId: string) =>
+  queryOptions({
+    queryKey: ['run-workflow', runId],
+    queryFn: ({ signal }) => client.getRunWorkflow(runId, { signal }),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+
+/** The versions of a workflow, newest first. */
+export const versionsQuery = (workflowId: string) =>
+  queryOptions({
+    queryKey: ['workflow-versions', workflowId],
+    queryFn: async ({ signal }) =>
+      (await client.listWorkflowVersions(workflowId, { limit: LISTED_MAX }, { signal })).items,
+  });
+
+/** A version of a workflow, which never changes. */
+export const versionQuery = (workflowId: string, version: number) =>
+  queryOptions({
+    queryKey: ['workflow-version', workflowId, version],
+    queryFn: ({ signal }) => client.getWorkflowVersion(workflowId, String(version), { signal }),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+
+/** The node types of the host. */
+export const nodeTypesQuery = queryOptions({
+  queryKey: ['node-types'],
+  queryFn: async ({ signal }) => (await client.listNodeTypes({ signal })).items,
+  staleTime: Number.POSITIVE_INFINITY,
+});
+
+/** The latest runs of all workflows, for an impression of each. */
+export const latestRunsQuery = queryOptions({
+  queryKey: ['latest-runs'],
+  queryFn: async ({ signal }) => (await client.listRuns({ limit: LISTED_MAX }, { signal })).items,
+});

@@ -6,6 +6,7 @@ import { useMay } from '../api/session.ts';
 import { workflowsQuery } from '../api/workflows.ts';
 import { Button } from '../parts/Button.tsx';
 import { markOf } from '../parts/StateMark.tsx';
+import { exactly } from '../parts/time.ts';
 import styles from './RunFilters.module.css';
 import { type RunsSearch, readRunsSearch } from './search.ts';
 
@@ -58,9 +59,10 @@ export function RunFilters({ search }: { readonly search: RunsSearch }) {
       <select
         aria-label="Started"
         value={sinceOf(search)}
-        onChange={({ target }) => set({ since: since(target.value) })}
+        onChange={({ target }) => set({ since: since(target.value), until: undefined })}
       >
         <option value="">Any time</option>
+        {search.until !== undefined && <option value="span">{spanOf(search)}</option>}
         {SINCE.map(([days, label]) => (
           <option key={days} value={days}>
             {label}
@@ -101,7 +103,13 @@ function since(days: string): string | undefined {
   return day.toISOString();
 }
 
-function sinceOf({ since: from }: RunsSearch): string {
+/** A stretch of time that another page leads to. */
+function spanOf({ since: from, until = '' }: RunsSearch): string {
+  return `${from === undefined ? '…' : exactly(from)} – ${exactly(until)}`;
+}
+
+function sinceOf({ since: from, until }: RunsSearch): string {
+  if (until !== undefined) return 'span';
   if (from === undefined) return '';
   const days = (Date.now() - Date.parse(from)) / DAY_MS;
   return SINCE.find(([limit]) => days <= Number(limit) + 1)?.[0] ?? '30';

@@ -5,7 +5,7 @@ import type { RunEvent } from '../../src/client/index.ts';
 import { useRunLog } from '../api/run-log.ts';
 import { runQuery } from '../api/runs.ts';
 import { useMay } from '../api/session.ts';
-import { workflowQuery } from '../api/workflows.ts';
+import { runWorkflowQuery } from '../api/workflows.ts';
 import { Panel } from '../parts/Panel.tsx';
 import { Problem, Skeleton } from '../parts/States.tsx';
 import { EventLog } from './EventLog.tsx';
@@ -40,7 +40,7 @@ export function RunPage() {
   const log = useRunLog(runId);
   useReread(runId, log.events);
   const workflow = useQuery({
-    ...workflowQuery(run.data?.workflowId ?? ''),
+    ...runWorkflowQuery(runId),
     enabled: run.data !== undefined && may('manifest:read'),
   });
   const { at } = search;

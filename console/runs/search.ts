@@ -7,6 +7,7 @@ export interface RunsSearch {
   readonly tag?: string;
   readonly flagged?: true;
   readonly since?: string;
+  readonly until?: string;
   readonly text?: string;
   /** The workflow whose start form is open. */
   readonly start?: string;
@@ -25,10 +26,11 @@ const text = (value: unknown): string | undefined => (typeof value === 'string' 
 /** Reads the filters; what makes no sense is left out. */
 export function readRunsSearch(search: Record<string, unknown>): RunsSearch {
   const status = RUN_STATUSES.find((known) => known === search.status);
-  const [workflowId, tag, since, words, start] = [
+  const [workflowId, tag, since, until, words, start] = [
     search.workflowId,
     search.tag,
     search.since,
+    search.until,
     search.text,
     search.start,
   ].map(text);
@@ -38,6 +40,7 @@ export function readRunsSearch(search: Record<string, unknown>): RunsSearch {
     ...(tag && { tag }),
     ...(search.flagged === true && { flagged: true as const }),
     ...(since && { since }),
+    ...(until && { until }),
     ...(words && { text: words }),
     ...(start && { start }),
   };

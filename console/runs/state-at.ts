@@ -9,7 +9,7 @@ import { client } from '../api/client.ts';
 export type StateAtMoment = Pick<RunSnapshot, 'inputs' | 'variables' | 'channels'>;
 
 /**
- * Folds the events with the engine. A run of an older version of its workflow, or a fork, needs facts that only the host
+ * Folds the events with the engine, by the definition that the run is pinned to. A fork needs facts that only the host
  * has, so the host is asked for its state.
  */
 export async function stateAt(

@@ -137,7 +137,7 @@ export function viewOf(events: readonly RunEvent[]): RunView {
   };
   for (const event of events) {
     const time = Date.parse(event.timestamp);
-    const payload = isObject(event.payload) ? event.payload : {};
+    const payload: Payload = isObject(event.payload) ? event.payload : {};
     const nodeId = event.nodeId ?? text(payload.nodeId);
     run.lastAt = time;
     if (event.type === 'run.started') run.startedAt = time;

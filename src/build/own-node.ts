@@ -13,6 +13,7 @@ export function nodeTypeOf(node: OwnNode): NodeType {
   const { config } = node;
   return {
     typeId: node.typeId,
+    description: node.description,
     role: node.safety === 'pure' ? 'pure' : 'side-effect',
     fansOut: node.safety !== 'pure',
     ...(config === undefined ? {} : { config: isStandard(config) ? ANY_CONFIG : jsonSchemaOf(config) }),

@@ -86,7 +86,14 @@ import type {
   WorkerType,
   WorkerTypeRequest,
 } from '../protocol/running/workers.ts';
-import type { AuthoredWorkflow, WorkflowDefinition, WorkflowSummary } from '../protocol/running/workflows.ts';
+import type {
+  AuthoredWorkflow,
+  NodeTypeSummary,
+  WorkflowDefinition,
+  WorkflowSummary,
+  WorkflowVersion,
+  WorkflowWarning,
+} from '../protocol/running/workflows.ts';
 import type { Commitment, CommitmentRequest, CommitmentState } from '../protocol/starting/commitments.ts';
 import type { Heartbeat, HeartbeatEvent, HeartbeatRequest } from '../protocol/starting/heartbeats.ts';
 import type { Schedule, ScheduleRequest } from '../protocol/starting/schedules.ts';
@@ -255,6 +262,22 @@ export const OPERATIONS = {
   failWorkerTask: operation<{ body: TaskFailure; reply: undefined }>()('POST', `${HOST}/workers/tasks/{taskId}:fail`, {
     takes: 'body',
   }),
+  validateWorkflow: operation<{ body: AuthoredWorkflow; reply: { readonly warnings: readonly WorkflowWarning[] } }>()(
+    'POST',
+    `${HOST}/workflows:validate`,
+    { takes: 'body' },
+  ),
+  listWorkflowVersions: operation<{ query?: PageQuery; reply: Page<WorkflowVersion> }>()(
+    'GET',
+    `${HOST}/workflows/{workflowId}/versions`,
+    { takes: 'query' },
+  ),
+  getWorkflowVersion: operation<{ reply: WorkflowDefinition }>()(
+    'GET',
+    `${HOST}/workflows/{workflowId}/versions/{version}`,
+  ),
+  getRunWorkflow: operation<{ reply: WorkflowDefinition }>()('GET', `${HOST}/runs/{runId}/workflow`),
+  listNodeTypes: operation<{ reply: { readonly items: readonly NodeTypeSummary[] } }>()('GET', `${HOST}/node-types`),
 
   resolveInterruptByRun: operation<{ body: Static<typeof ResolveRequest>; reply: Static<typeof ResolveReply> }>()(
     'POST',

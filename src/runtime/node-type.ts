@@ -26,6 +26,8 @@ export function isFinal(error: unknown, { isLastAttempt }: Pick<NodeContext, 'is
 /** The implementation of a node type. Its `run` gets everything through the context and reaches nothing else. */
 export interface NodeType {
   readonly typeId: string;
+  /** One sentence for people who choose a type in an editor. */
+  readonly description?: string;
   /** A `pure` node may be called again at any time, also by a replay; a `side-effect` node uses `context.effects`. */
   readonly role: 'pure' | 'side-effect';
   /** Whether this node uses effects, though its type is pure. */

@@ -76,6 +76,17 @@ export function findDefinition(owner: string, workflowId: string, version: numbe
   );
 }
 
+/** Lists the versions of a workflow before a number, newest first. */
+export function listVersions(owner: string, workflowId: string, before: number, limit: number): Statement {
+  return sql(
+    `SELECT * FROM definitions WHERE owner = $1 AND workflow_id = $2 AND version < $3 ORDER BY version DESC LIMIT $4`,
+    owner,
+    workflowId,
+    before,
+    limit,
+  );
+}
+
 /** The newest version of a workflow, which need not be the current one. */
 export interface LatestVersion {
   readonly version: number;

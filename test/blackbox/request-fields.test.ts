@@ -120,6 +120,8 @@ const FIELDS: Readonly<Record<string, Fields>> = {
   listWorkflows: paged('workflows', 'lists pages without showing a workflow twice or missing one'),
   registerWorkflow: WORKFLOW,
   replaceWorkflow: WORKFLOW,
+  validateWorkflow: WORKFLOW,
+  listWorkflowVersions: paged('workflow-versions', 'are listed newest first, page by page'),
   listPromptTemplates: {
     ...all('?kind ?tag ?modelClass ?source', ['prompts', 'of one kind, source, tag or class of models']),
     '?workspaceId': MEMBER,

@@ -349,3 +349,33 @@ export const WorkflowSummary = Type.Object(
 );
 /** A row of the list of workflows; `nodes` is their number. */
 export type WorkflowSummary = Static<typeof WorkflowSummary>;
+
+/** A version of a workflow as listed. */
+export const WorkflowVersion = Type.Object(
+  {
+    registeredVersion: Type.Integer({ minimum: 1 }),
+    version: Type.String({ description: 'Version given by the author' }),
+    name: NonEmpty,
+    nodes: Type.Integer(),
+    current: Type.Boolean({ description: 'Whether new runs use it' }),
+    createdAt: Timestamp,
+  },
+  { $id: 'WorkflowVersion' },
+);
+/** A row of the list of versions; `nodes` is their number. */
+export type WorkflowVersion = Static<typeof WorkflowVersion>;
+
+/** A node type of the host, for editors that build workflows. */
+export const NodeTypeSummary = Type.Object(
+  {
+    typeId: NonEmpty,
+    description: Optional(Type.String()),
+    role: OneOf(['pure', 'side-effect']),
+    gate: Type.Boolean({ description: 'It asks for approval, so a cycle may pass through it' }),
+    config: MapOf(Type.Unknown(), { description: 'JSON Schema of the config' }),
+    outputs: Optional(Type.Array(Type.String(), { description: 'Absent if the node itself decides' })),
+  },
+  { $id: 'NodeTypeSummary' },
+);
+/** A row of the catalogue of node types. */
+export type NodeTypeSummary = Static<typeof NodeTypeSummary>;

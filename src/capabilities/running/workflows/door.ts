@@ -18,6 +18,14 @@ export interface Workflows {
   find(caller: Caller, workflowId: string): Promise<RegisteredWorkflow | undefined>;
   /** Workflows that the caller may run, most recently changed first. */
   list(caller: Caller, after: WorkflowCursor, limit: number): Promise<RegisteredWorkflow[]>;
+  /** What registering the definition would be refused for, or what is doubtful about it. Nothing is stored. */
+  validate(caller: Caller, definition: WorkflowDefinition): Promise<readonly WorkflowWarning[] | Refusal>;
+  /** The versions of the workflow that `find` returns, newest first and before a number. */
+  versions(caller: Caller, workflowId: string, before: number, limit: number): Promise<StoredVersion[] | undefined>;
+  /** One of these versions. */
+  version(caller: Caller, workflowId: string, version: number): Promise<WorkflowDefinition | undefined>;
+  /** The definition that a run is pinned to; undefined if the caller cannot see the run. */
+  ofRun(caller: Caller, runId: string): Promise<WorkflowDefinition | undefined>;
   /** Stores a definition as the next version. A definition that equals the current version stays as it is. */
   register(caller: Caller, definition: WorkflowDefinition): Promise<Change<RegisteredWorkflow> | Refusal>;
   /** The same for a workflow that the caller can see already; refused with 404 otherwise. */
@@ -43,6 +51,14 @@ export interface RegisteredWorkflow {
   readonly updatedAt: number;
   /** What was doubtful about it when it was registered just now. */
   readonly warnings?: readonly WorkflowWarning[];
+}
+
+/** A version of a workflow, current or not. */
+export interface StoredVersion {
+  readonly definition: WorkflowDefinition;
+  readonly version: number;
+  readonly isCurrent: boolean;
+  readonly createdAt: number;
 }
 
 /**

@@ -12,6 +12,6 @@ export const workflows = defineCapability({
   needs: [Audit],
   build: (host, needs) => {
     const service = new WorkflowService(host, needs);
-    return { service, routes: bindRoutes(routes, { workflows: service }) };
+    return { service, routes: bindRoutes(routes, { workflows: service, nodeTypes: host.runtime.catalog.types }) };
   },
 });

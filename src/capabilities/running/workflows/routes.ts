@@ -2,15 +2,26 @@ import { Type } from 'typebox';
 import { completeWorkflow } from '../../../engine/definition/complete.ts';
 import { isRefusal, NOT_FOUND, refuse } from '../../../protocol/errors.ts';
 import { Closed } from '../../../protocol/format/schema.ts';
-import { AuthoredWorkflow, WorkflowDefinition, WorkflowSummary } from '../../../protocol/running/workflows.ts';
+import { RunParams } from '../../../protocol/running/runs.ts';
+import {
+  AuthoredWorkflow,
+  NodeTypeSummary,
+  WorkflowDefinition,
+  WorkflowSummary,
+  WorkflowVersion,
+  WorkflowWarning,
+} from '../../../protocol/running/workflows.ts';
+import type { NodeType } from '../../../runtime/node-type.ts';
 import type { WorkflowCursor } from '../../../store/definitions.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
 import { NO_CONTENT, reply, route, transact } from '../../request.ts';
-import type { RegisteredWorkflow, Workflows } from './door.ts';
+import type { RegisteredWorkflow, StoredVersion, Workflows } from './door.ts';
+import { NODE_DESCRIPTIONS } from './node-descriptions.ts';
 
 /** What the handlers of workflow routes use. */
 interface Services {
   readonly workflows: Workflows;
+  readonly nodeTypes: readonly NodeType[];
 }
 const operation = route<Services>();
 
@@ -119,6 +130,112 @@ const deleteWorkflow = operation({
     ),
 });
 
+const validateWorkflow = operation({
+  operationId: 'validateWorkflow',
+  summary: 'Check a workflow as registering it would, without storing it',
+  method: 'POST',
+  path: '/v1/host/capstan/workflows:validate',
+  scope: 'workflows:write',
+  body: AuthoredWorkflow,
+  invalidBodyStatus: 422,
+  replies: { 200: Type.Object({ warnings: Type.Array(WorkflowWarning) }) },
+  refusals: [400, 409, 422],
+  handle: async ({ caller, body }, { workflows }) => {
+    const warnings = await workflows.validate(caller, completeWorkflow(body));
+    return isRefusal(warnings) ? warnings : reply(200, { warnings });
+  },
+});
+
+const listWorkflowVersions = operation({
+  operationId: 'listWorkflowVersions',
+  summary: 'List the versions of a workflow, newest first',
+  method: 'GET',
+  path: '/v1/host/capstan/workflows/{workflowId}/versions',
+  scope: 'manifest:read',
+  params: WorkflowParams,
+  query: ListQuery({}),
+  replies: { 200: Page(WorkflowVersion) },
+  refusals: [400, 404],
+  handle: async ({ caller, params, query }, { workflows }) => {
+    const page = pageRequest(query);
+    if (isRefusal(page)) return page;
+    const before = Number(page.after ?? Number.MAX_SAFE_INTEGER) || 0;
+    const found = await workflows.versions(caller, params.workflowId, before, page.limit + 1);
+    return found
+      ? reply(
+          200,
+          pageOf(found, page, versionOf, ({ version }) => `${version}`),
+        )
+      : NOT_FOUND;
+  },
+});
+
+const getWorkflowVersion = operation({
+  operationId: 'getWorkflowVersion',
+  summary: 'Get a version of a workflow definition',
+  method: 'GET',
+  path: '/v1/host/capstan/workflows/{workflowId}/versions/{version}',
+  scope: 'manifest:read',
+  params: Closed({ ...WorkflowParams.properties, version: Type.String({ pattern: '^[0-9]{1,9}$' }) }),
+  replies: { 200: WorkflowDefinition },
+  refusals: [400, 404],
+  handle: async ({ caller, params }, { workflows }) => {
+    const found = await workflows.version(caller, params.workflowId, Number(params.version));
+    return found ? reply(200, found) : NOT_FOUND;
+  },
+});
+
+const getRunWorkflow = operation({
+  operationId: 'getRunWorkflow',
+  summary: 'Get the workflow definition that a run is pinned to',
+  method: 'GET',
+  path: '/v1/host/capstan/runs/{runId}/workflow',
+  scope: 'manifest:read',
+  params: RunParams,
+  replies: { 200: WorkflowDefinition },
+  refusals: [404],
+  handle: async ({ caller, params }, { workflows }) => {
+    const found = await workflows.ofRun(caller, params.runId);
+    return found ? reply(200, found) : NOT_FOUND;
+  },
+});
+
+const listNodeTypes = operation({
+  operationId: 'listNodeTypes',
+  summary: 'List the node types of this host, with the schemas of their configs',
+  method: 'GET',
+  path: '/v1/host/capstan/node-types',
+  scope: 'manifest:read',
+  replies: { 200: Type.Object({ items: Type.Array(NodeTypeSummary) }) },
+  handle: (_request, { nodeTypes }) => reply(200, { items: nodeTypes.map(nodeTypeOf) }),
+});
+
+function nodeTypeOf({ typeId, description, tool, role, isGate = false, config, outputs }: NodeType): object {
+  const text = description ?? tool?.description ?? NODE_DESCRIPTIONS[typeId];
+  return {
+    typeId,
+    ...(text === undefined ? {} : { description: text }),
+    role,
+    gate: isGate,
+    config: config ?? NO_CONFIG,
+    // A function that takes the node looks at its config or inputs, which there are none of here.
+    ...(outputs?.length === 0 ? { outputs: outputs({ config: {}, inputs: {} }) } : {}),
+  };
+}
+
+const NO_CONFIG = { type: 'object', properties: {} };
+
+function versionOf({ definition, version, isCurrent, createdAt }: StoredVersion): object {
+  return {
+    registeredVersion: version,
+    version: definition.version,
+    name: definition.name,
+    nodes: definition.nodes.length,
+    current: isCurrent,
+    createdAt: new Date(createdAt).toISOString(),
+  };
+}
+
 function summaryOf({ definition, version, isShared, updatedAt, warnings }: RegisteredWorkflow): object {
   return {
     id: definition.id,
@@ -134,4 +251,16 @@ function summaryOf({ definition, version, isShared, updatedAt, warnings }: Regis
 }
 
 /** The routes of workflows. */
-export const routes = [getWorkflow, listWorkflows, registerWorkflow, readWorkflow, replaceWorkflow, deleteWorkflow];
+export const routes = [
+  getWorkflow,
+  listWorkflows,
+  registerWorkflow,
+  readWorkflow,
+  replaceWorkflow,
+  deleteWorkflow,
+  validateWorkflow,
+  listWorkflowVersions,
+  getWorkflowVersion,
+  getRunWorkflow,
+  listNodeTypes,
+];

@@ -1,16 +1,20 @@
 import type { Problem } from '../../../engine/definition/check.ts';
 import { isRefusal, NOT_FOUND, type Refusal } from '../../../protocol/errors.ts';
 import { canonicalJson } from '../../../protocol/format/json.ts';
-import type { WorkflowDefinition } from '../../../protocol/running/workflows.ts';
+import type { WorkflowDefinition, WorkflowWarning } from '../../../protocol/running/workflows.ts';
 import { type Catalog, catalogOf } from '../../../runtime/catalog.ts';
 import { and, type Change, changeOf, unchanged, withResult } from '../../../runtime/change.ts';
 import { localSchemaValidator } from '../../../runtime/validation/schema-validator.ts';
 import {
+  type DefinitionRow,
+  findDefinition,
   findWorkflow,
+  findWorkflowVersion,
   HOST_OWNER,
   insertDefinition,
   type LatestVersion,
   latestVersion,
+  listVersions,
   listWorkflows,
   ownerOf,
   removeWorkflow,
@@ -23,7 +27,14 @@ import { sha256Hex } from '../../../system/digest.ts';
 import type { Host } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
 import { type Audit, entryBy } from '../../trust/audit/door.ts';
-import { OtherNodeTypes, type RegisteredWorkflow, WorkflowCompanions, WorkflowDoubts, type Workflows } from './door.ts';
+import {
+  OtherNodeTypes,
+  type RegisteredWorkflow,
+  type StoredVersion,
+  WorkflowCompanions,
+  WorkflowDoubts,
+  type Workflows,
+} from './door.ts';
 import { warningsFor } from './doubts.ts';
 import {
   auditActionOf,
@@ -61,7 +72,7 @@ export class WorkflowService implements Workflows {
     return rows.map(registeredFrom);
   }
 
-  async register(caller: Caller, definition: WorkflowDefinition): Promise<Change<RegisteredWorkflow> | Refusal> {
+  async validate(caller: Caller, definition: WorkflowDefinition): Promise<readonly WorkflowWarning[] | Refusal> {
     const { store, schemas } = this.#host.runtime;
     const { tenant } = caller.subject;
     const { catalog, problems } = await this.#catalogFor(tenant, definition);
@@ -69,7 +80,53 @@ export class WorkflowService implements Workflows {
       (await checkRegistration(definition, { catalog, schemas: schemas.of(tenant) })) ?? refuseProblems(problems);
     if (refusal) return refusal;
     const doubts = this.#host.extensions(WorkflowDoubts);
-    const warnings = await warningsFor(definition, caller.subject, { runtime: { catalog, store }, doubts });
+    return warningsFor(definition, caller.subject, { runtime: { catalog, store }, doubts });
+  }
+
+  async versions(
+    caller: Caller,
+    workflowId: string,
+    before: number,
+    limit: number,
+  ): Promise<StoredVersion[] | undefined> {
+    const current = await this.#current(caller, workflowId);
+    if (!current) return undefined;
+    const rows = await this.#host.runtime.store.read<DefinitionRow>(
+      listVersions(current.owner, workflowId, before, limit),
+    );
+    return rows.map(({ body, version, created_at: createdAt }) => ({
+      definition: JSON.parse(body) as WorkflowDefinition,
+      version,
+      isCurrent: version === current.version,
+      createdAt,
+    }));
+  }
+
+  async version(caller: Caller, workflowId: string, version: number): Promise<WorkflowDefinition | undefined> {
+    const current = await this.#current(caller, workflowId);
+    if (!current) return undefined;
+    const [row] = await this.#host.runtime.store.read<DefinitionRow>(
+      findDefinition(current.owner, workflowId, version),
+    );
+    return row && (JSON.parse(row.body) as WorkflowDefinition);
+  }
+
+  async ofRun(caller: Caller, runId: string): Promise<WorkflowDefinition | undefined> {
+    const { reader, plans } = this.#host.runtime;
+    const row = await reader.row(caller.subject, runId);
+    return row && (await plans.pinned(row.workflow_owner, row.workflow_id, row.workflow_version)).definition;
+  }
+
+  async #current(caller: Caller, workflowId: string): Promise<Pick<DefinitionRow, 'owner' | 'version'> | undefined> {
+    const [found] = await this.#host.runtime.store.read<Pick<DefinitionRow, 'owner' | 'version'>>(
+      findWorkflowVersion(caller.subject, workflowId),
+    );
+    return found;
+  }
+
+  async register(caller: Caller, definition: WorkflowDefinition): Promise<Change<RegisteredWorkflow> | Refusal> {
+    const warnings = await this.validate(caller, definition);
+    if (isRefusal(warnings)) return warnings;
     const owner = ownerOf(caller.subject);
     const versioning = await this.#versioning(owner, definition);
     const companions = await this.#companions(caller, definition.id, definition);

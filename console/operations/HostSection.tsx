@@ -1,0 +1,67 @@
+import { useQuery } from '@tanstack/react-query';
+import { isObject, valueAt } from '../../src/protocol/format/json.ts';
+import { hostQuery } from '../api/operations.ts';
+import { useSession } from '../api/session.ts';
+import { JsonTree } from '../parts/JsonTree.tsx';
+import { Panel } from '../parts/Panel.tsx';
+import { Problem, Skeleton } from '../parts/States.tsx';
+import { span } from '../parts/time.ts';
+import styles from './Operations.module.css';
+
+/** Whether the host answers, how long it keeps runs, and what it says that it can do. */
+export function HostSection() {
+  const { data, error, isPending, refetch } = useQuery(hostQuery);
+  const { principal, role, scopes, tenant, workspace } = useSession();
+  if (isPending) return <Skeleton />;
+  if (!data) return <Problem error={error} onRetry={() => void refetch()} />;
+  const { document, tookMs } = data;
+  const capabilities = isObject(document.capabilities) ? document.capabilities : document;
+  const facts = [
+    ['Health', error ? '✕ It does not answer' : `✓ Answers in ${span(tookMs)}`],
+    ['Version', text(document, 'implementation.version') ?? 'not said'],
+    ['Protocol', text(document, 'protocolVersion') ?? 'not said'],
+    ['Ended runs are kept', retentionOf(document)],
+    ['You', `${principal}, ${role ?? 'own scopes'}`],
+    ['Tenant', workspace === undefined ? tenant : `${tenant} / ${workspace}`],
+  ] as const;
+  return (
+    <>
+      <Panel title="Host">
+        <dl className={styles.facts}>
+          {facts.map(([name, value]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ))}
+        </dl>
+      </Panel>
+      <Panel title="What you may do">
+        <ul className={styles.facts}>
+          {scopes.map((scope) => (
+            <li key={scope} className={styles.id}>
+              {scope}
+            </li>
+          ))}
+        </ul>
+      </Panel>
+      <Panel title="Capabilities">
+        <JsonTree value={capabilities} />
+      </Panel>
+    </>
+  );
+}
+
+function text(document: object, path: string): string | undefined {
+  const value = valueAt(document, path);
+  return value === undefined ? undefined : String(value);
+}
+
+const DAY_S = 86_400;
+
+function retentionOf(document: object): string {
+  const seconds = ['', 'capabilities.']
+    .map((root) => Number(valueAt(document, `${root}production.retention.minWindowSeconds`)))
+    .find(Number.isFinite);
+  return seconds === undefined ? 'not said' : `at least ${Math.round(seconds / DAY_S)} days`;
+}

@@ -1,0 +1,172 @@
+import { mkdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { barriers, launchBrowser } from '../support/browser.ts';
+import { enter, PAYLOADS, unexpected } from '../support/console.ts';
+import { node, register, unique, workflow } from '../support/definitions.ts';
+import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
+
+/** Operations and quality in a real browser, against a real host. */
+
+const SHOTS = fileURLToPath(new URL('../../docs/console/', import.meta.url));
+const SECTIONS = ['host', 'keys', 'audit', 'webhooks', 'schedules', 'prompts', 'agents', 'tools', 'packs'];
+
+describe('the operations and quality pages', () => {
+  let host: TestHost;
+  let browser: Browser;
+  beforeAll(async () => {
+    [host, browser] = await Promise.all([startTestHost('sqlite', undefined), launchBrowser()]);
+    mkdirSync(SHOTS, { recursive: true });
+    const owner = host.as('owner');
+    const inputs = { subject: 'Down', plan: 'enterprise' };
+    await owner.post('/v1/host/capstan/schedules', { workflowId: 'support-triage', cron: '0 9 * * 1-5', inputs });
+    await owner.post('/v1/webhooks', { url: 'https://example.com/hook', events: ['run.completed'] });
+    await register(host.as('editor'), workflow([node('x', 'core.fail')], [], { id: 'always-fails' }));
+    await host.as('editor').ended(await host.as('editor').run('always-fails'));
+    const runId = await host.as('editor').run('support-triage', { inputs });
+    await host.as('editor').ended(runId);
+    await host.as('editor').post(`/v1/runs/${runId}/annotations`, {
+      target: { nodeId: 'draft' },
+      signal: { kind: 'correction', correction: 'Dear customer' },
+    });
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await host?.stop();
+  });
+
+  const open = (key: string, rest: string, options = {}) => enter(browser, host.url, key, rest, options);
+
+  it('a key is made, shown once, and revoked', async () => {
+    const visited = await open(KEYS.owner.key, 'operations?section=keys');
+    const { page } = visited;
+    const name = unique('robot');
+    await page.getByRole('button', { name: 'New key' }).click();
+    await page.getByLabel('Name').fill(name);
+    await page.getByLabel('Role').selectOption('editor');
+    await page.getByRole('button', { name: 'Make key' }).click();
+    const key = await page.getByRole('dialog').locator('code').innerText();
+    const bearer = { headers: { authorization: `Bearer ${key}` } };
+    const isKnown = async () => (await fetch(`${host.url}/v1/host/capstan/runs`, bearer)).status;
+    expect(await isKnown()).toBe(200);
+    await page.getByRole('button', { name: 'Done' }).click();
+    await page.getByRole('button', { name, exact: true }).click();
+    await page.getByRole('button', { name: `Revoke ${name}` }).click();
+    await page.getByText(`${name} no longer works.`).waitFor();
+    expect(await isKnown()).toBe(401);
+    expect(await page.content()).not.toContain(key);
+    expect(unexpected(visited)).toEqual([]);
+  });
+
+  it('the audit log says that it is as it was written', async () => {
+    const { page } = await open(KEYS.owner.key, 'operations?section=audit');
+    await page.getByText(/^✓ Verified, entries/).waitFor();
+    await page.getByRole('button', { name: 'webhook.register' }).first().click();
+    await page.getByRole('dialog').getByText('owner-of-alpha').waitFor();
+    expect(page.url()).toContain('item=');
+  });
+
+  it('a schedule tells its next runs, and is turned off', async () => {
+    const { page } = await open(KEYS.owner.key, 'operations?section=schedules');
+    await page.getByRole('button', { name: '0 9 * * 1-5' }).click();
+    const next = page.getByRole('region', { name: 'Next runs' });
+    await next.waitFor();
+    expect(await next.getByRole('listitem').count()).toBe(5);
+    await page.getByRole('button', { name: 'Turn off' }).click();
+    await page.getByText('It starts no more runs.').waitFor();
+    const { body } = await host.as('owner').get('/v1/host/capstan/schedules');
+    expect(body.items[0].enabled).toBe(false);
+  });
+
+  it('a webhook has its deliveries beside it', async () => {
+    const { page } = await open(KEYS.owner.key, 'operations?section=webhooks');
+    await page.getByRole('button', { name: 'https://example.com/hook' }).click();
+    await page.getByLabel('Deliveries').first().selectOption('dead');
+    await page.getByRole('heading', { name: 'No deliveries' }).waitFor();
+  });
+
+  it('a viewer sees no part and no button that would fail', async () => {
+    const visited = await open(KEYS.viewer.key, 'operations');
+    const { page } = visited;
+    await page.getByRole('heading', { name: 'Capabilities' }).waitFor();
+    const tabs = await page.getByRole('tab').allInnerTexts();
+    expect(tabs).toEqual(['Host', 'Schedules', 'Prompts', 'Agents', 'Tools', 'Packs']);
+    await page.goto(`${host.url}/console/operations?section=keys`);
+    await page.getByText('Keys need the scope keys:manage').waitFor();
+    await page.goto(`${host.url}/console/operations?section=schedules`);
+    await page.getByRole('button', { name: '0 9 * * 1-5' }).click();
+    await page.getByRole('dialog').waitFor();
+    expect(await page.getByRole('button', { name: /^Turn/ }).count()).toBe(0);
+    await page.goto(`${host.url}/console/quality`);
+    await page.getByRole('region', { name: 'By time' }).first().waitFor();
+    expect(unexpected(visited)).toEqual([]);
+  });
+
+  it('figures lead to the runs behind them', async () => {
+    const visited = await open(KEYS.editor.key, 'quality');
+    const { page } = visited;
+    await page.getByText('50 %').first().waitFor();
+    await page.getByRole('link', { name: 'support-triage · draft' }).waitFor();
+    await page.getByRole('figure', { name: 'Success' }).locator('canvas').waitFor();
+    const plot = page.getByRole('figure', { name: 'Success' }).locator('.u-over');
+    const { width } = (await plot.boundingBox())!;
+    await plot.click({ position: { x: width - 2, y: 40 } });
+    await page.waitForURL(/runs\?.*until=/);
+    await page.getByRole('row').nth(2).waitFor();
+    await page.goBack();
+    await page.getByRole('region', { name: 'By time' }).getByRole('link').first().click();
+    await page.waitForURL(/runs\?.*until=/);
+    expect(unexpected(visited)).toEqual([]);
+  });
+
+  it('text is text, whatever is in it', async () => {
+    for (const payload of PAYLOADS) {
+      await host.as('owner').post('/v1/host/capstan/keys', { name: payload, role: 'viewer' });
+      await host.as('editor').post('/v1/prompts', {
+        templateId: unique('payload'),
+        version: '1.0.0',
+        kind: 'user',
+        name: payload,
+        description: payload,
+        text: payload,
+      });
+    }
+    const { page } = await open(KEYS.owner.key, 'operations');
+    for (const section of ['keys', 'prompts', 'audit']) {
+      await page.goto(`${host.url}/console/operations?section=${section}`);
+      await page.locator('tbody button').first().click();
+      await page.getByRole('dialog').waitFor();
+      expect(await page.evaluate('window.hit'), section).toBeUndefined();
+      expect(await page.locator('main iframe, main script, main img').count()).toBe(0);
+    }
+  });
+
+  it.each(['light', 'dark'] as const)('bars nobody in the %s theme', async (colorScheme) => {
+    const { page } = await open(KEYS.owner.key, 'operations', { colorScheme, viewport: { width: 1440, height: 900 } });
+    for (const section of SECTIONS) {
+      await page.goto(`${host.url}/console/operations?section=${section}`);
+      await page.locator('[role=tabpanel] h2').first().waitFor();
+      expect(await barriers(page), section).toEqual([]);
+    }
+    await page.goto(`${host.url}/console/quality`);
+    await page.locator('canvas').first().waitFor();
+    await page.getByRole('region', { name: 'By time' }).first().waitFor();
+    expect(await barriers(page), 'quality').toEqual([]);
+    if (colorScheme === 'light') await shoot(page, 'quality-light');
+  });
+
+  it.each([1024, 1440])('fits a window %i wide', async (width) => {
+    const { page } = await open(KEYS.owner.key, 'operations', { viewport: { width, height: 800 } });
+    for (const rest of ['operations', 'operations?section=audit', 'operations?section=keys', 'quality']) {
+      await page.goto(`${host.url}/console/${rest}`);
+      await page.locator('table, dl').first().waitFor();
+      expect(await page.evaluate('document.documentElement.scrollWidth'), rest).toBe(width);
+    }
+  });
+});
+
+/** Keeps a picture for the documents. */
+async function shoot(page: Page, name: string): Promise<void> {
+  await page.screenshot({ path: `${SHOTS}${name}.jpg`, type: 'jpeg', quality: 60 });
+}

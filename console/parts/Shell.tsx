@@ -4,6 +4,7 @@ import { BookOpen, CircleHelp, LogOut, Moon, Search, Sun, SunMoon, Workflow } fr
 import { lazy, Suspense, useEffect, useState } from 'react';
 import { client, consoleRoot } from '../api/client.ts';
 import { useSession } from '../api/session.ts';
+import { InboxCount } from '../inbox/InboxCount.tsx';
 import { chooseTheme, chosenTheme, THEMES } from '../theme.ts';
 import { Button } from './Button.tsx';
 import { KeyHelp } from './KeyHelp.tsx';
@@ -60,6 +61,7 @@ export function Shell() {
               <Link to={to} search={{}} className={styles.page} activeProps={{ 'data-active': '' }} title={title}>
                 <Icon aria-hidden="true" />
                 <span>{title}</span>
+                {to === '/inbox' && <InboxCount />}
               </Link>
             </li>
           ))}

@@ -53,7 +53,11 @@ export function InboxPage() {
   if (query.isError) return <Problem error={query.error} onRetry={() => void query.refetch()} />;
   const Detail = shown && DETAILS[shown.kind];
   return (
-    <div className={styles.page} data-open={wanted === undefined ? undefined : ''}>
+    <div
+      className={styles.page}
+      data-open={wanted === undefined ? undefined : ''}
+      data-empty={order.length === 0 ? '' : undefined}
+    >
       <section className={styles.queue} aria-label="Queue">
         <Head count={order.length} isMore={query.hasNextPage} />
         {fresh > 0 && (

@@ -50,7 +50,7 @@ export function Shell() {
           <Workflow aria-hidden="true" />
           <span>Capstan</span>
         </Link>
-        <button type="button" className={styles.search} onClick={() => openPalette(true)}>
+        <button type="button" className={styles.search} aria-label="Go to …" onClick={() => openPalette(true)}>
           <Search aria-hidden="true" />
           <span>Go to …</span>
           <kbd className={styles.kbd}>{PALETTE_KEYS}</kbd>

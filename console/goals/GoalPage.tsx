@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
-import type { Goal, GoalEvaluations } from '../../src/protocol/learning/goals.ts';
+import type { Goal, GoalEvaluation, GoalEvaluations } from '../../src/protocol/learning/goals.ts';
 import { useFeed } from '../api/feed.ts';
 import { evaluationsQuery, goalQuery, planQuery } from '../api/goals.ts';
 import { Mark } from '../parts/Mark.tsx';
@@ -14,7 +14,12 @@ import { Steer } from './Steer.tsx';
 import { CONTINUATIONS, PAUSED, STATES } from './states.ts';
 import { Verdicts } from './Verdicts.tsx';
 
-const VerdictChart = lazy(() => import('./VerdictChart.tsx').then(({ VerdictChart }) => ({ default: VerdictChart })));
+/** The list says the same as the chart, so a browser that cannot draw it loses nothing. */
+const VerdictChart = lazy(() =>
+  import('./VerdictChart.tsx')
+    .then(({ VerdictChart }) => ({ default: VerdictChart }))
+    .catch(() => ({ default: NoChart })),
+);
 const route = getRouteApi('/shell/goals/$goalId');
 
 /** One goal: what it is, how it stands, how far it may go, and how it was judged. */
@@ -55,6 +60,10 @@ export function GoalPage() {
       </div>
     </div>
   );
+}
+
+function NoChart(_props: { readonly items: readonly GoalEvaluation[] }) {
+  return <p className="quiet">This browser cannot draw the chart.</p>;
 }
 
 interface GoalProps {

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'react';
 import type { Compared } from './code-mirror-diff.ts';
 import styles from './Diff.module.css';
+import { shadowOf } from './shadow.ts';
 
 /** Below this width the sides are shown one below the other. */
 const NARROW = '(max-width: 900px)';
@@ -20,7 +21,8 @@ export function Diff({ before, after, labels }: Compared) {
     let unmount: (() => void) | undefined;
     let isGone = false;
     void import('./code-mirror-diff.ts').then(({ mountDiff }) => {
-      if (!isGone && box.current) unmount = mountDiff(box.current, { before, after, labels: [left, right] }, isNarrow);
+      if (!isGone && box.current)
+        unmount = mountDiff(shadowOf(box.current), { before, after, labels: [left, right] }, isNarrow);
     });
     return () => {
       isGone = true;

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'react';
 import styles from './Editor.module.css';
+import { shadowOf } from './shadow.ts';
 
 interface EditorProps {
   readonly value: string;
@@ -21,7 +22,7 @@ export function Editor({ value, onChange, label, language = 'json' }: EditorProp
     void import('./code-mirror.ts').then(({ mountEditor }) => {
       if (isGone || !box.current) return;
       const options = { text: first.current, label, language, onChange: (text: string) => latest.current(text) };
-      unmount = mountEditor(box.current, options);
+      unmount = mountEditor(shadowOf(box.current), options);
       setReady(true);
     });
     return () => {

@@ -12,7 +12,7 @@ export function Mark({ mark: [hue, shape, word], isSoft = false }: MarkProps) {
       <span className={styles.shape} aria-hidden="true">
         {shape}
       </span>
-      {word}
+      <span>{word}</span>
     </span>
   );
 }

@@ -50,8 +50,9 @@ export function Shell() {
           <Workflow aria-hidden="true" />
           <span>Capstan</span>
         </Link>
-        <button type="button" className={styles.search} aria-label="Go to …" onClick={() => openPalette(true)}>
+        <button type="button" className={styles.search} onClick={() => openPalette(true)}>
           <Search aria-hidden="true" />
+          <i className="hidden">Search</i>
           <span>Go to …</span>
           <kbd className={styles.kbd}>{PALETTE_KEYS}</kbd>
         </button>

@@ -41,10 +41,11 @@ function reading(label: string): Extension[] {
 }
 
 /** Shows two texts side by side, or one below the other where there is no room; the answer takes them out again. */
-export function mountDiff(parent: HTMLElement, { before, after, labels }: Compared, isNarrow: boolean): () => void {
+export function mountDiff(parent: ShadowRoot, { before, after, labels }: Compared, isNarrow: boolean): () => void {
   if (!isNarrow) {
     const view = new MergeView({
       parent,
+      root: parent,
       a: { doc: before, extensions: reading(labels[0]) },
       b: { doc: after, extensions: reading(labels[1]) },
       collapseUnchanged: FOLDED,

@@ -31,7 +31,7 @@ const colours = HighlightStyle.define(
 export const looks = [theme, syntaxHighlighting(colours)];
 
 /** Puts an editor into an element; the answer takes it out again. Tab leaves it, so that nobody is caught inside. */
-export function mountEditor(parent: HTMLElement, { text, label, language, onChange }: MountOptions): () => void {
+export function mountEditor(parent: ShadowRoot, { text, label, language, onChange }: MountOptions): () => void {
   const view = new EditorView({
     parent,
     state: EditorState.create({

@@ -42,7 +42,7 @@ function isTyping(target: EventTarget | null): boolean {
 }
 
 addEventListener('keydown', (event) => {
-  if (event.metaKey || event.ctrlKey || event.altKey || isTyping(event.target)) return;
+  if (event.metaKey || event.ctrlKey || event.altKey || isTyping(event.composedPath()[0] ?? null)) return;
   if (document.querySelector('[role="dialog"]')) return;
   const pressed = event.key;
   const isSecond = first !== undefined && event.timeStamp - first.at < SEQUENCE_MS;

@@ -35,7 +35,8 @@ describe('the goal pages', () => {
     await host?.stop();
   });
 
-  const open = (key: string, rest: string, options = {}) => enter(browser, host.url, key, rest, options);
+  const open = (key: string, rest: string, options = {}) =>
+    enter(browser, host.url, key, rest, { locale: 'en-US', ...options });
   const api = () => host.as('editor');
 
   /** A goal that was judged twice, and once wrongly. */

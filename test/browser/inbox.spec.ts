@@ -24,7 +24,8 @@ describe('the inbox page', () => {
     folder.remove();
   });
 
-  const open = (key: string, rest: string, options = {}) => enter(browser, host.url, key, rest, options);
+  const open = (key: string, rest: string, options = {}) =>
+    enter(browser, host.url, key, rest, { locale: 'en-US', ...options });
 
   /** A run that waits, and its item in the address. */
   async function waiting(node: Parameters<typeof workflow>[0][number], by = host.as('editor'), rest = {}) {

@@ -19,7 +19,8 @@ describe('the proposal pages', () => {
     await host?.stop();
   });
 
-  const open = (key: string, rest: string, options = {}) => enter(browser, host.url, key, rest, options);
+  const open = (key: string, rest: string, options = {}) =>
+    enter(browser, host.url, key, rest, { locale: 'en-US', ...options });
   const draft = (artifact = template(), more = {}) => drafted(host.as('editor'), 'prompt-template', artifact, more);
 
   /** Puts a text into an editor in place of what is there. */
@@ -113,7 +114,8 @@ describe('the proposal pages', () => {
   });
 
   it('an obstacle is said, and the button that would fail is absent', async () => {
-    const { id } = await draft(template({ kind: 'nothing' }), { title: 'Broken' });
+    const { id } = await draft(template(), { title: 'Broken' });
+    await revise(host.as('editor'), id, { artifact: template({ kind: 'nothing' }) });
     const { page } = await open(KEYS.owner.key, `proposals/${id}`);
     await page.getByText('It cannot be applied now').waitFor();
     expect(await page.getByRole('button', { name: 'Apply' }).count()).toBe(0);

@@ -78,14 +78,17 @@ function Head({ goal, evaluations: { paused, managementRunId } }: GoalProps) {
     <header className={styles.head}>
       <Mark mark={state === 'active' && paused ? PAUSED : STATES[state]} isSoft />
       <h1 dir="auto">{objective}</h1>
-      <p className="quiet">
-        set <Time at={createdAt} />
-        {owner.principal && ` by ${owner.principal}`} · continued {CONTINUATIONS[continuation.mode]} · judged by {judge}{' '}
-        ·{' '}
-        <Link to="/runs/$runId" params={{ runId: managementRunId }} search={{}}>
-          Whole log
-        </Link>
+      <p className={styles.facts}>
+        <span>
+          set <Time at={createdAt} />
+          {owner.principal && ` by ${owner.principal}`}
+        </span>
+        <span>continued {CONTINUATIONS[continuation.mode]}</span>
+        <span>judged by {judge}</span>
       </p>
+      <Link to="/runs/$runId" params={{ runId: managementRunId }} search={{}}>
+        Whole log
+      </Link>
     </header>
   );
 }

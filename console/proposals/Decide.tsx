@@ -99,7 +99,8 @@ function useDeeds(
   return [
     isPending &&
       canVote &&
-      !obstacle && {
+      !obstacle &&
+      !isRevising && {
         keys: 'a',
         label: gate ? 'Approve' : 'Apply',
         kind: 'main' as const,

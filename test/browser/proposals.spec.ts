@@ -105,7 +105,7 @@ describe('the proposal pages', () => {
     await revise(host.as('reviewer'), id, { title: 'Own work', note: 'mine' });
     const first = await open(KEYS.reviewer.key, `proposals/${id}`);
     await first.page.getByRole('button', { name: 'Apply' }).click();
-    await first.page.getByText('It waits for approval').waitFor();
+    await first.page.getByText('It waits for approval:').waitFor();
     await first.page.getByText('0 of 1').waitFor();
     const second = await open(KEYS.owner.key, `proposals/${id}`);
     await second.page.getByRole('button', { name: 'Approve' }).click();

@@ -1,8 +1,9 @@
-import { Link } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useMemo } from 'react';
 import type { RunEvent } from '../../src/client/index.ts';
 import type { RunSnapshot } from '../../src/protocol/running/runs.ts';
 import { JsonTree } from '../parts/JsonTree.tsx';
+import { useKeys } from '../parts/keys.ts';
 import { Panel } from '../parts/Panel.tsx';
 import { StateMark } from '../parts/StateMark.tsx';
 import { Time } from '../parts/Time.tsx';
@@ -43,12 +44,16 @@ interface EvidenceProps {
 /** The run behind an item: how it stands, what it was given, and what it has made so far. */
 export function RunEvidence({ runId, events, run, nodeId }: EvidenceProps) {
   const view = useMemo(() => viewOf(events), [events]);
+  const navigate = useNavigate();
+  const search = nodeId === undefined ? {} : { node: nodeId };
+  const open = () => void navigate({ to: '/runs/$runId', params: { runId }, search });
+  useKeys('The run', [{ keys: 'v', label: 'View the run', act: open }]);
   const made = [...view.nodes.values()].filter(({ outputs }) => hasMembers(outputs));
   return (
     <Panel
       title="The run"
       aside={
-        <Link to="/runs/$runId" params={{ runId }} search={nodeId ? { node: nodeId } : {}} aria-keyshortcuts="v">
+        <Link to="/runs/$runId" params={{ runId }} search={search} aria-keyshortcuts="v">
           Open the run
         </Link>
       }

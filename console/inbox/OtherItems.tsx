@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { Ban, Check, Play, X } from 'lucide-react';
 import { type ReactNode, useRef, useState } from 'react';
@@ -14,6 +14,7 @@ import { Button } from '../parts/Button.tsx';
 import { Field } from '../parts/Field.tsx';
 import { useKeys } from '../parts/keys.ts';
 import { Problem, Skeleton } from '../parts/States.tsx';
+import { complain, say } from '../parts/toasts.tsx';
 import { Feedback } from '../runs/Feedback.tsx';
 import { type Answer, leaveOrSend } from './InterruptItem.tsx';
 import styles from './Item.module.css';
@@ -59,9 +60,31 @@ function Deeds({ deeds }: { readonly deeds: readonly Deed[] }) {
 const review = (runId: string) => () =>
   client.createAnnotation(runId, { signal: { kind: 'label', label: 'reviewed' } });
 
+/** Rates the run with a number, which is not the end of the review. */
+function useRatingKeys(runId: string): void {
+  const may = useMay();
+  const cache = useQueryClient();
+  const rate = async (rating: number): Promise<void> => {
+    try {
+      await client.createAnnotation(runId, { signal: { kind: 'rating', rating } });
+      say(`Rated ${rating} of 5.`);
+    } catch (error) {
+      complain(error);
+    }
+    await cache.invalidateQueries({ queryKey: ['annotations', runId] });
+  };
+  const keys = [1, 2, 3, 4, 5].map((rating) => ({
+    keys: String(rating),
+    label: `Rate ${rating} of 5`,
+    act: () => void rate(rating),
+  }));
+  useKeys('Rating', may('feedback:write') ? keys : []);
+}
+
 /** A run that somebody flagged, corrected or rated low. */
 export function FeedbackItem({ item, onAnswer }: ItemProps) {
   const { runId = '' } = item;
+  useRatingKeys(runId);
   return (
     <RunItem item={item} kind="Feedback">
       <Deeds

@@ -209,15 +209,16 @@ describe('the inbox page', () => {
     const { page } = await open(KEYS.editor.key, 'inbox');
     await row(page, 'support-triage').click();
     await question(page).getByText('Look at the tone').waitFor();
-    await page.keyboard.press('Escape');
+    await page.keyboard.press('4');
+    await question(page).getByText('4 of 5', { exact: true }).waitFor();
     await question(page)
       .getByRole('button', { name: /Mark as reviewed/ })
       .click();
     const { annotations } = await until(
       async () => (await editor.get(`/v1/runs/${runId}/annotations`)).body,
-      (body) => body.annotations.length === 2,
+      (body) => body.annotations.length === 3,
     );
-    expect(annotations[1].signal).toEqual({ kind: 'label', label: 'reviewed' });
+    expect(annotations[2].signal).toEqual({ kind: 'label', label: 'reviewed' });
   });
 
   it('what comes while somebody looks waits behind a button, also after the host was away', async () => {
@@ -233,6 +234,41 @@ describe('the inbox page', () => {
     await waiting(approval('gate', { title: 'Came after the restart' }));
     await page.getByRole('button', { name: /^\d+ new$/ }).click();
     await row(page, 'Came after the restart').waitFor();
+  });
+
+  it('a feed that the host no longer has is begun anew, and nothing is missed', async () => {
+    await waiting(approval('gate', { title: 'Before the gap' }));
+    const { page } = await open(KEYS.editor.key, 'runs');
+    let refusals = 0;
+    await page.route('**/v1/host/capstan/events', (route) => {
+      const gone = { error: 'validation_error', message: 'Last-Event-ID is no longer stored.' };
+      return refusals++ === 0 ? route.fulfill({ status: 400, json: gone }) : route.continue();
+    });
+    await page.goto(`${host.url}/console/inbox`);
+    await row(page, 'Before the gap').waitFor();
+    await waiting(approval('gate', { title: 'After the gap' }));
+    await page.getByRole('button', { name: /^\d+ new$/ }).click();
+    await row(page, 'After the gap').waitFor();
+    expect(refusals).toBe(2);
+  });
+
+  it('who wants it is told of new items while they look at something else', async () => {
+    await waiting(approval('gate', { title: 'Already there' }));
+    const visited = await open(KEYS.editor.key, 'runs', { permissions: ['notifications'] });
+    const { page } = visited;
+    await page.addInitScript(`
+      window.told = [];
+      window.Notification = class { static permission = 'granted'; static requestPermission = async () => 'granted';
+        constructor(title, { body }) { window.told.push(body); } };
+    `);
+    await page.goto(`${host.url}/console/inbox`);
+    await page.getByRole('button', { name: 'Notify me of new items' }).click();
+    await page.locator('[aria-pressed=true]').waitFor();
+    await page.evaluate("Object.defineProperty(document, 'hidden', { value: true })");
+    await waiting(approval('gate', { title: 'Come and look' }));
+    await page.waitForFunction('window.told.length > 0');
+    expect(await page.evaluate('window.told')).toEqual(['Come and look']);
+    expect(unexpected(visited)).toEqual([]);
   });
 
   it('text is text, whatever is in it', async () => {

@@ -27,11 +27,22 @@ export function GoalsPage() {
     <div className={styles.page}>
       <h1>Goals</h1>
       <nav className={styles.filter} aria-label="State">
-        <Link to="/goals" search={{}} aria-current={state === undefined ? 'page' : undefined}>
+        <Link
+          to="/goals"
+          search={{}}
+          activeOptions={{ exact: true, includeSearch: true }}
+          aria-current={state === undefined ? 'page' : undefined}
+        >
           All
         </Link>
         {GOAL_STATES.map((each) => (
-          <Link key={each} to="/goals" search={{ state: each }} aria-current={state === each ? 'page' : undefined}>
+          <Link
+            key={each}
+            to="/goals"
+            search={{ state: each }}
+            activeOptions={{ exact: true, includeSearch: true }}
+            aria-current={state === each ? 'page' : undefined}
+          >
             {STATES[each][2]}
           </Link>
         ))}

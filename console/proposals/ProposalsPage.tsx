@@ -31,10 +31,20 @@ export function ProposalsPage() {
         <Synthesize />
       </header>
       <nav className={styles.tabs} aria-label="Proposed or installed">
-        <Link to="/proposals" search={{}} aria-current={isInstalled ? undefined : 'page'}>
+        <Link
+          to="/proposals"
+          search={{}}
+          activeOptions={{ exact: true, includeSearch: true }}
+          aria-current={isInstalled ? undefined : 'page'}
+        >
           Proposed
         </Link>
-        <Link to="/proposals" search={{ view: 'installed' }} aria-current={isInstalled ? 'page' : undefined}>
+        <Link
+          to="/proposals"
+          search={{ view: 'installed' }}
+          activeOptions={{ exact: true, includeSearch: true }}
+          aria-current={isInstalled ? 'page' : undefined}
+        >
           Installed
         </Link>
       </nav>

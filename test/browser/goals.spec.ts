@@ -16,6 +16,7 @@ import {
 } from '../support/goals.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
 import { interrupt } from '../support/interrupts.ts';
+import { shoot } from '../support/screenshots.ts';
 
 /** The goals of the console in a real browser: followed, steered, answered. */
 
@@ -167,9 +168,8 @@ describe('the goal pages', () => {
         if (rest !== 'goals') await page.locator('canvas').waitFor();
         expect(await page.evaluate('document.documentElement.scrollWidth'), `${rest} at ${width}`).toBe(width);
         expect(await barriers(page), `${rest} at ${width}`).toEqual([]);
-        const name = rest === 'goals' ? 'goals' : 'goal';
-        await page.screenshot({ path: `/tmp/cinbox-shots/${name}-${width}-${colorScheme}.png` });
       }
+      if (width === 1440) await shoot(page, `goal-${colorScheme}`);
     }
   });
 });

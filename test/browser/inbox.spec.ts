@@ -6,6 +6,8 @@ import { freshFolder } from '../support/database.ts';
 import { fixed, register, workflow } from '../support/definitions.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
 import { approval, clarification, eventsOf, governanceGate, interrupt, waitingRun } from '../support/interrupts.ts';
+import { drafted, template } from '../support/proposals.ts';
+import { shoot } from '../support/screenshots.ts';
 import { until } from '../support/until.ts';
 
 /** The inbox of the console in a real browser: the keyboard answers everything that waits. */
@@ -97,7 +99,7 @@ describe('the inbox page', () => {
     const artifactData = { subject: 'Hello', priority: 2, tags: ['a', 'b'], author: { name: 'Ada' } };
     const { runId, item } = await waiting(interrupt('gate', 'approval', edited(artifactData)));
     const { page } = await open(KEYS.editor.key, `inbox?item=${item}`);
-    await question(page).getByRole('heading', { name: 'Look at this' }).waitFor();
+    await question(page).getByRole('heading', { name: 'Send the invoice to Ada' }).waitFor();
     await page.keyboard.press('e');
     await page.getByLabel('subject').fill('Good day');
     await page.getByLabel('priority').fill('many');
@@ -293,30 +295,37 @@ describe('the inbox page', () => {
   });
 
   it.each(['light', 'dark'] as const)('bars nobody in the %s theme, and fits every window', async (colorScheme) => {
-    const artifactData = { subject: 'Your invoice of May', body: 'Dear Ada,\nplease find it attached.', amount: 120 };
-    const { item } = await waiting(interrupt('gate', 'approval', edited(artifactData)));
-    const asking = await waiting(clarification('ask', [{ id: 'q', question: 'Which colour?' }]));
-    const { page } = await open(KEYS.editor.key, 'inbox', { colorScheme });
-    for (const width of [390, 1024, 1440]) {
-      await page.setViewportSize({ width, height: 900 });
-      for (const rest of ['inbox', `inbox?item=${item}`, `inbox?item=${asking.item}`]) {
-        await page.goto(`${host.url}/console/${rest}`);
-        const isOpen = rest !== 'inbox';
-        await page
-          .locator(isOpen ? '[type=submit], [aria-keyshortcuts=a]' : 'ul a')
-          .first()
-          .waitFor();
-        expect(await page.evaluate('document.documentElement.scrollWidth'), `${rest} at ${width}`).toBe(width);
-        if (width !== 1024) expect(await barriers(page), `${rest} at ${width}`).toEqual([]);
+    const own = await startTestHost('sqlite', undefined);
+    const editor = own.as('editor');
+    try {
+      const letter = { subject: 'Your invoice of May', body: 'Dear Ada,\nplease find it attached.', amount: 120 };
+      await waiting(governanceGate('gate', { title: 'Release 4.2 to everybody', requiredRole: 'reviewer' }), editor);
+      const { item } = await waiting(interrupt('gate', 'approval', edited(letter)), editor);
+      const asking = await waiting(clarification('ask', [{ id: 'q', question: 'Which account pays?' }]), editor);
+      await drafted(editor, 'prompt-template', template(), { title: 'A shorter weekly digest' });
+      const { page } = await enter(browser, own.url, KEYS.editor.key, 'inbox', { colorScheme, locale: 'en-US' });
+      for (const width of [390, 1024, 1440]) {
+        await page.setViewportSize({ width, height: 844 });
+        for (const rest of ['inbox', `inbox?item=${asking.item}`, `inbox?item=${item}`]) {
+          await page.goto(`${own.url}/console/${rest}`);
+          const isOpen = rest !== 'inbox';
+          await page
+            .locator(isOpen ? '[type=submit], [aria-keyshortcuts=a]' : 'main ul a')
+            .first()
+            .waitFor();
+          expect(await page.evaluate('document.documentElement.scrollWidth'), `${rest} at ${width}`).toBe(width);
+          expect(await barriers(page), `${rest} at ${width}`).toEqual([]);
+        }
+        if (width === 390) await shoot(page, `inbox-phone-${colorScheme}`);
+        if (width === 1440) await shoot(page, `inbox-${colorScheme}`);
       }
-      await page.goto(`${host.url}/console/inbox?item=${item}`);
-      await page.getByRole('button', { name: /^Approve/ }).waitFor();
-      await page.screenshot({ path: `/tmp/cinbox-shots/inbox-${width}-${colorScheme}.png` });
+    } finally {
+      await own.stop();
     }
   });
 });
 
 function edited(artifactData: object) {
   const actions = ['accept', 'reject', 'edit-accept', 'refine'];
-  return { artifactId: 'letter', artifactType: 'letter', title: 'Look at this', actions, artifactData };
+  return { artifactId: 'letter', artifactType: 'letter', title: 'Send the invoice to Ada', actions, artifactData };
 }

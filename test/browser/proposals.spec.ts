@@ -4,6 +4,7 @@ import { barriers, launchBrowser } from '../support/browser.ts';
 import { enter, PAYLOADS, unexpected } from '../support/console.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
 import { drafted, evidenceOf, INSTALLED, revise, stateOf, template } from '../support/proposals.ts';
+import { shoot } from '../support/screenshots.ts';
 import { until } from '../support/until.ts';
 
 /** The proposals of the console in a real browser: reviewed, revised, applied, taken out again. */
@@ -193,10 +194,8 @@ describe('the proposal pages', () => {
         if (rest.endsWith('edit=true')) await page.getByText('It has the shape of').waitFor();
         expect(await page.evaluate('document.documentElement.scrollWidth'), `${rest} at ${width}`).toBe(width);
         expect(await barriers(page), `${rest} at ${width}`).toEqual([]);
-        await page.screenshot({
-          path: `/tmp/cinbox-shots/${rest.replaceAll(/\W+/g, '_').replace(id.replaceAll('-', '_'), 'one')}-${width}-${colorScheme}.png`,
-        });
       }
+      if (width === 1440) await shoot(page, `proposal-${colorScheme}`);
     }
   });
 });

@@ -268,8 +268,11 @@ describe('the inbox page', () => {
     await page.locator('[aria-pressed=true]').waitFor();
     await page.evaluate("Object.defineProperty(document, 'hidden', { value: true })");
     await waiting(approval('gate', { title: 'Come and look' }));
-    await page.waitForFunction('window.told.length > 0');
-    expect(await page.evaluate('window.told')).toEqual(['Come and look']);
+    const told = await until(
+      () => page.evaluate<string[]>('window.told'),
+      ({ length }) => length > 0,
+    );
+    expect(told).toEqual(['Come and look']);
     expect(unexpected(visited)).toEqual([]);
   });
 

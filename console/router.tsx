@@ -2,9 +2,17 @@ import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirec
 import { consoleRoot } from './api/client.ts';
 import { isSignedOut, onSignedOut, queries } from './api/queries.ts';
 import { sessionQuery } from './api/session.ts';
+import { type GoalSearch, type GoalsSearch, readGoalSearch, readGoalsSearch } from './goals/search.ts';
+import { type InboxSearch, readInboxSearch } from './inbox/search.ts';
 import { type OperationsSearch, readOperationsSearch } from './operations/search.ts';
 import { Shell } from './parts/Shell.tsx';
 import { Problem, Skeleton } from './parts/States.tsx';
+import {
+  type ProposalSearch,
+  type ProposalsSearch,
+  readProposalSearch,
+  readProposalsSearch,
+} from './proposals/search.ts';
 import { type QualitySearch, readQualitySearch } from './quality/search.ts';
 import { type RunSearch, type RunsSearch, readRunSearch, readRunsSearch } from './runs/search.ts';
 import { type EditSearch, readEditSearch, readWorkflowSearch, type WorkflowSearch } from './workflows/search.ts';
@@ -105,6 +113,43 @@ const quality = createRoute({
   component: lazyRouteComponent(() => import('./quality/QualityPage.tsx'), 'QualityPage'),
 });
 
+const inbox = createRoute({
+  getParentRoute: () => shell,
+  path: '/inbox',
+  validateSearch: (search: Record<string, unknown>): InboxSearch => readInboxSearch(search),
+  component: lazyRouteComponent(() => import('./inbox/InboxPage.tsx'), 'InboxPage'),
+});
+
+const proposals = createRoute({
+  getParentRoute: () => shell,
+  path: '/proposals',
+  validateSearch: (search: Record<string, unknown>): ProposalsSearch => readProposalsSearch(search),
+  component: lazyRouteComponent(() => import('./proposals/ProposalsPage.tsx'), 'ProposalsPage'),
+});
+
+const proposal = createRoute({
+  getParentRoute: () => shell,
+  path: '/proposals/$proposalId',
+  validateSearch: (search: Record<string, unknown>): ProposalSearch => readProposalSearch(search),
+  component: lazyRouteComponent(() => import('./proposals/ProposalPage.tsx'), 'ProposalPage'),
+});
+
+const goals = createRoute({
+  getParentRoute: () => shell,
+  path: '/goals',
+  validateSearch: (search: Record<string, unknown>): GoalsSearch => readGoalsSearch(search),
+  component: lazyRouteComponent(() => import('./goals/GoalsPage.tsx'), 'GoalsPage'),
+});
+
+const goal = createRoute({
+  getParentRoute: () => shell,
+  path: '/goals/$goalId',
+  validateSearch: (search: Record<string, unknown>): GoalSearch => readGoalSearch(search),
+  component: lazyRouteComponent(() => import('./goals/GoalPage.tsx'), 'GoalPage'),
+});
+
+const learning = [inbox, proposals, proposal, goals, goal] as const;
+
 const missing = createRoute({
   getParentRoute: () => shell,
   path: '$',
@@ -126,6 +171,7 @@ export const router = createRouter({
       newWorkflow,
       operations,
       quality,
+      ...learning,
       missing,
     ]),
   ]),

@@ -1,6 +1,8 @@
 import { useEffect, useRef } from 'react';
+import { RefusedError } from '../../src/client/index.ts';
 import type { FeedData } from '../../src/protocol/operations/feed.ts';
 import { client } from './client.ts';
+import { queries } from './queries.ts';
 
 type Listener = (event: string, data: FeedData) => void;
 
@@ -15,7 +17,11 @@ async function read(signal: AbortSignal): Promise<void> {
       for (const listener of listeners) listener(event, JSON.parse(data) as FeedData);
     }
   } catch (error) {
-    if (!signal.aborted) console.warn('The feed ended:', error);
+    if (signal.aborted) return;
+    if (!(error instanceof RefusedError && error.status === 400)) return console.warn('The feed ended:', error);
+    // The host has not kept what happened since, so everything is read again.
+    await queries.invalidateQueries();
+    return read(signal);
   }
 }
 

@@ -4,6 +4,7 @@ import { BookOpen, CircleHelp, LogOut, Moon, Search, Sun, SunMoon, Workflow } fr
 import { lazy, Suspense, useEffect, useState } from 'react';
 import { client, consoleRoot } from '../api/client.ts';
 import { useSession } from '../api/session.ts';
+import { InboxCount } from '../inbox/InboxCount.tsx';
 import { chooseTheme, chosenTheme, THEMES } from '../theme.ts';
 import { Button } from './Button.tsx';
 import { KeyHelp } from './KeyHelp.tsx';
@@ -51,6 +52,7 @@ export function Shell() {
         </Link>
         <button type="button" className={styles.search} onClick={() => openPalette(true)}>
           <Search aria-hidden="true" />
+          <i className="hidden">Search</i>
           <span>Go to …</span>
           <kbd className={styles.kbd}>{PALETTE_KEYS}</kbd>
         </button>
@@ -60,6 +62,7 @@ export function Shell() {
               <Link to={to} search={{}} className={styles.page} activeProps={{ 'data-active': '' }} title={title}>
                 <Icon aria-hidden="true" />
                 <span>{title}</span>
+                {to === '/inbox' && <InboxCount />}
               </Link>
             </li>
           ))}

@@ -27,6 +27,9 @@ const colours = HighlightStyle.define(
   })),
 );
 
+/** How every editor looks, in both themes. */
+export const looks = [theme, syntaxHighlighting(colours)];
+
 /** Puts an editor into an element; the answer takes it out again. Tab leaves it, so that nobody is caught inside. */
 export function mountEditor(parent: ShadowRoot, { text, label, language, onChange }: MountOptions): () => void {
   const view = new EditorView({
@@ -38,8 +41,7 @@ export function mountEditor(parent: ShadowRoot, { text, label, language, onChang
         history(),
         bracketMatching(),
         keymap.of([...defaultKeymap, ...historyKeymap]),
-        theme,
-        syntaxHighlighting(colours),
+        looks,
         EditorView.lineWrapping,
         EditorView.contentAttributes.of({ 'aria-label': label }),
         EditorView.updateListener.of((update) => update.docChanged && onChange(update.state.doc.toString())),

@@ -1,0 +1,68 @@
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
+import { isObject, valueAt } from '../../src/protocol/format/json.ts';
+import type {
+  AppliedProposal,
+  ArtifactKind,
+  PendingProposal,
+  ProposalState,
+} from '../../src/protocol/learning/proposals.ts';
+import { client } from './client.ts';
+import { queries } from './queries.ts';
+
+const PAGE = 50;
+
+/** Which proposals are listed. */
+export interface ProposalFilters {
+  readonly state?: ProposalState;
+  readonly kind?: ArtifactKind;
+}
+
+/** The proposals that match the filters, newest first. */
+export const proposalsQuery = (filters: ProposalFilters) =>
+  infiniteQueryOptions({
+    queryKey: ['proposals', filters],
+    queryFn: ({ pageParam, signal }) =>
+      client.listProposals({ ...filters, limit: PAGE, ...(pageParam ? { cursor: pageParam } : {}) }, { signal }),
+    initialPageParam: '',
+    getNextPageParam: ({ nextCursor }) => nextCursor,
+  });
+
+/** A proposal as it stands. */
+export const proposalQuery = (proposalId: string) =>
+  queryOptions({
+    queryKey: ['proposal', proposalId],
+    queryFn: ({ signal }) => client.getProposal(proposalId, { signal }),
+  });
+
+/** What helps to decide about a proposal. */
+export const evidenceQuery = (proposalId: string) =>
+  queryOptions({
+    queryKey: ['proposal', proposalId, 'evidence'],
+    queryFn: ({ signal }) => client.getProposalEvidence(proposalId, { signal }),
+  });
+
+/** What applied proposals have installed. */
+export const installedQuery = queryOptions({
+  queryKey: ['installed'],
+  queryFn: async ({ signal }) => (await client.listInstalledArtifacts({ limit: 200 }, { signal })).items,
+});
+
+/** The API document of the host; it changes only with the host. */
+export const openApiQuery = queryOptions({
+  queryKey: ['openapi'],
+  queryFn: ({ signal }) => client.getOpenApi({ signal }),
+  staleTime: Number.POSITIVE_INFINITY,
+});
+
+/** Applies what was looked at: the hash goes along where the host takes it, so that no later revision slips in. */
+export async function applyProposal(
+  proposalId: string,
+  artifactHash: string,
+): Promise<AppliedProposal | PendingProposal> {
+  const document = await queries.ensureQueryData(openApiQuery);
+  const body = Object.values(document.paths as Record<string, unknown>)
+    .map((path) => valueAt(path, 'post'))
+    .find((operation) => valueAt(operation, 'operationId') === 'applyProposal');
+  const taken = valueAt(body, 'requestBody.content.application/json.schema.properties');
+  return client.applyProposal(proposalId, isObject(taken) && 'artifactHash' in taken ? { artifactHash } : {});
+}

@@ -1,0 +1,156 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { lazy, Suspense } from 'react';
+import type { Goal, GoalEvaluation, GoalEvaluations } from '../../src/protocol/learning/goals.ts';
+import { useFeed } from '../api/feed.ts';
+import { evaluationsQuery, goalQuery, planQuery } from '../api/goals.ts';
+import { Mark } from '../parts/Mark.tsx';
+import { Panel } from '../parts/Panel.tsx';
+import { Problem, Skeleton } from '../parts/States.tsx';
+import { Time } from '../parts/Time.tsx';
+import { Bounds } from './Bounds.tsx';
+import styles from './GoalPage.module.css';
+import { Steer } from './Steer.tsx';
+import { CONTINUATIONS, PAUSED, STATES } from './states.ts';
+import { Verdicts } from './Verdicts.tsx';
+
+/** The list says the same as the chart, so a browser that cannot draw it loses nothing. */
+const VerdictChart = lazy(() =>
+  import('./VerdictChart.tsx')
+    .then(({ VerdictChart }) => ({ default: VerdictChart }))
+    .catch(() => ({ default: NoChart })),
+);
+const route = getRouteApi('/shell/goals/$goalId');
+
+/** One goal: what it is, how it stands, how far it may go, and how it was judged. */
+export function GoalPage() {
+  const { goalId } = route.useParams();
+  const goal = useQuery(goalQuery(goalId));
+  const evaluations = useQuery(evaluationsQuery(goalId));
+  const cache = useQueryClient();
+  useFeed((event) => {
+    // A run that starts counts against the bounds before it is judged.
+    const isAbout = event.startsWith('goal.') || event === 'run.created' || event === 'run.annotated';
+    if (isAbout) void cache.invalidateQueries({ queryKey: ['goal', goalId] });
+  });
+  if (goal.isError) return <Problem error={goal.error} onRetry={() => void goal.refetch()} />;
+  if (evaluations.isError) return <Problem error={evaluations.error} onRetry={() => void evaluations.refetch()} />;
+  if (!goal.data || !evaluations.data) return <Skeleton lines={8} />;
+  const { items } = evaluations.data;
+  return (
+    <div className={styles.page}>
+      <Head goal={goal.data} evaluations={evaluations.data} />
+      <Steer goal={goal.data} evaluations={evaluations.data} />
+      <Bounds goal={goal.data} evaluations={evaluations.data} />
+      <Panel title="Verdicts" aside={<span className="quiet number">{items.length}</span>}>
+        {items.length === 0 ? (
+          <p className="quiet">No run has been judged yet.</p>
+        ) : (
+          <div className={styles.verdicts}>
+            <Suspense fallback={<div className={styles.chart} />}>
+              <VerdictChart items={items} />
+            </Suspense>
+            <Verdicts items={items} />
+          </div>
+        )}
+      </Panel>
+      <div className={styles.columns}>
+        <Plan goalId={goalId} />
+        <Objectives evaluations={evaluations.data} />
+      </div>
+    </div>
+  );
+}
+
+function NoChart(_props: { readonly items: readonly GoalEvaluation[] }) {
+  return <p className="quiet">This browser cannot draw the chart.</p>;
+}
+
+interface GoalProps {
+  readonly goal: Goal;
+  readonly evaluations: GoalEvaluations;
+}
+
+function Head({ goal, evaluations: { paused, managementRunId } }: GoalProps) {
+  const { objective, state, continuation, owner, createdAt, completion } = goal;
+  const judge = completion.check === 'verifier' ? `the verifier ${completion.verifierRef}` : 'the host';
+  return (
+    <header className={styles.head}>
+      <Mark mark={state === 'active' && paused ? PAUSED : STATES[state]} isSoft />
+      <h1 dir="auto">{objective}</h1>
+      <p className={styles.facts}>
+        <span>
+          set <Time at={createdAt} />
+          {owner.principal && ` by ${owner.principal}`}
+        </span>
+        <span>continued {CONTINUATIONS[continuation.mode]}</span>
+        <span>judged by {judge}</span>
+      </p>
+      <Link to="/runs/$runId" params={{ runId: managementRunId }} search={{}}>
+        Whole log
+      </Link>
+    </header>
+  );
+}
+
+function Plan({ goalId }: { readonly goalId: string }) {
+  const { data } = useQuery(planQuery(goalId));
+  if (!data) return null;
+  const { workflowId, criteria, schedule, heartbeat } = data;
+  return (
+    <Panel title="Plan">
+      <dl className={styles.plan}>
+        <dt>Workflow</dt>
+        <dd dir="auto">{workflowId}</dd>
+        {schedule && (
+          <>
+            <dt>Schedule</dt>
+            <dd className="mono">
+              {schedule.cron} {schedule.timezone}
+            </dd>
+          </>
+        )}
+        {heartbeat && (
+          <>
+            <dt>Heartbeat</dt>
+            <dd className="number">every {heartbeat.intervalSec} s</dd>
+          </>
+        )}
+        {criteria.map(({ key, expression }) => (
+          <div key={key} className={styles.criterion}>
+            <dt dir="auto">{key}</dt>
+            <dd>
+              <code>{expression}</code>
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </Panel>
+  );
+}
+
+/** Every wording of the objective, so that nobody makes a goal easier unnoticed. */
+function Objectives({ evaluations: { objectives, note } }: { readonly evaluations: GoalEvaluations }) {
+  return (
+    <Panel title="History of the objective">
+      <ol className={styles.objectives}>
+        {objectives.toReversed().map(({ version, objective, at, by }) => (
+          <li key={version}>
+            <p dir="auto">{objective}</p>
+            <p className="quiet">
+              version {version} by {by} <Time at={at} />
+            </p>
+          </li>
+        ))}
+      </ol>
+      {note && (
+        <p className={styles.note}>
+          Note for the next runs: <span dir="auto">{note.text}</span>{' '}
+          <span className="quiet">
+            {note.by} <Time at={note.at} />
+          </span>
+        </p>
+      )}
+    </Panel>
+  );
+}

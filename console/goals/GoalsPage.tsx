@@ -1,0 +1,128 @@
+import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { Goal } from '../../src/protocol/learning/goals.ts';
+import { useFeed } from '../api/feed.ts';
+import { goalsQuery } from '../api/goals.ts';
+import { Button } from '../parts/Button.tsx';
+import { useKeys } from '../parts/keys.ts';
+import { Mark } from '../parts/Mark.tsx';
+import { Empty, Problem, Skeleton } from '../parts/States.tsx';
+import { Time } from '../parts/Time.tsx';
+import styles from './GoalsPage.module.css';
+import { CONTINUATIONS, GOAL_STATES, STATES } from './states.ts';
+
+const route = getRouteApi('/shell/goals');
+
+/** The standing goals, those that need somebody first. */
+export function GoalsPage() {
+  const { state } = route.useSearch();
+  const query = useInfiniteQuery(goalsQuery(state));
+  const cache = useQueryClient();
+  useFeed((event) => {
+    if (event.startsWith('goal.')) void cache.invalidateQueries({ queryKey: ['goals'] });
+  });
+  const goals = query.data?.pages.flatMap((page) => page.goals) ?? [];
+  return (
+    <div className={styles.page}>
+      <h1>Goals</h1>
+      <nav className={styles.filter} aria-label="State">
+        <Link
+          to="/goals"
+          search={{}}
+          activeOptions={{ exact: true, includeSearch: true }}
+          aria-current={state === undefined ? 'page' : undefined}
+        >
+          All
+        </Link>
+        {GOAL_STATES.map((each) => (
+          <Link
+            key={each}
+            to="/goals"
+            search={{ state: each }}
+            activeOptions={{ exact: true, includeSearch: true }}
+            aria-current={state === each ? 'page' : undefined}
+          >
+            {STATES[each][2]}
+          </Link>
+        ))}
+      </nav>
+      {query.isError ? (
+        <Problem error={query.error} onRetry={() => void query.refetch()} />
+      ) : query.isPending ? (
+        <Skeleton lines={6} />
+      ) : goals.length === 0 ? (
+        <NoGoals isFiltered={state !== undefined} />
+      ) : (
+        <Cards goals={goals} />
+      )}
+      {query.hasNextPage && (
+        <Button isBusy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+          Show older ones
+        </Button>
+      )}
+    </div>
+  );
+}
+
+function NoGoals({ isFiltered }: { readonly isFiltered: boolean }) {
+  if (isFiltered) return <Empty title="No goal is in this state" action={<Link to="/goals">Show all goals</Link>} />;
+  return (
+    <Empty title="No goals yet">
+      A goal runs a workflow again and again until a judge finds it satisfied, within its bounds. Create one with{' '}
+      <code>capstan goals create</code>.
+    </Empty>
+  );
+}
+
+function Cards({ goals }: { readonly goals: readonly Goal[] }) {
+  const groups = GOAL_STATES.map((state) => ({ state, found: goals.filter((goal) => goal.state === state) }));
+  const shown = groups.filter(({ found }) => found.length > 0);
+  const order = shown.flatMap(({ found }) => found);
+  const [focus, setFocus] = useState(-1);
+  const navigate = useNavigate();
+  const at = order[focus];
+  const move = (by: number) => (): void => setFocus(Math.min(order.length - 1, Math.max(0, focus + by)));
+  useKeys('Goals', [
+    { keys: 'j', label: 'Next goal', act: move(1) },
+    { keys: 'k', label: 'Previous goal', act: move(-1) },
+    {
+      keys: 'Enter',
+      label: 'Open the goal',
+      act: () => at && void navigate({ to: '/goals/$goalId', params: { goalId: at.id }, search: {} }),
+    },
+  ]);
+  return shown.map(({ state, found }) => (
+    <section key={state} className={styles.group} aria-label={STATES[state][2]}>
+      <h2>
+        {STATES[state][2]} <span className="number quiet">{found.length}</span>
+      </h2>
+      <ul className={styles.cards}>
+        {found.map((goal) => (
+          <Card key={goal.id} goal={goal} isFocused={goal === at} />
+        ))}
+      </ul>
+    </section>
+  ));
+}
+
+function Card({ goal, isFocused }: { readonly goal: Goal; readonly isFocused: boolean }) {
+  const { id, objective, state, bounds, progress, continuation, createdAt, updatedAt } = goal;
+  const { maxLoopIterations: most } = bounds;
+  return (
+    <li className={styles.card} data-focused={isFocused || undefined}>
+      <Mark mark={STATES[state]} />
+      <Link to="/goals/$goalId" params={{ goalId: id }} search={{}} className={styles.objective} dir="auto">
+        {objective}
+      </Link>
+      <p className={styles.facts}>
+        <span className="number">
+          {progress?.iterations ?? 0}
+          {most === undefined ? '' : ` of ${most}`} runs judged
+        </span>
+        <span>{CONTINUATIONS[continuation.mode]}</span>
+        <Time at={updatedAt ?? createdAt} />
+      </p>
+    </li>
+  );
+}

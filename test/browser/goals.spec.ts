@@ -1,0 +1,175 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { barriers, launchBrowser } from '../support/browser.ts';
+import { enter, PAYLOADS, unexpected } from '../support/console.ts';
+import { register, workflow } from '../support/definitions.ts';
+import {
+  evaluations,
+  judged,
+  never,
+  onThird,
+  planned,
+  reaches,
+  read,
+  registerCounting,
+  run,
+} from '../support/goals.ts';
+import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
+import { interrupt } from '../support/interrupts.ts';
+import { shoot } from '../support/screenshots.ts';
+
+/** The goals of the console in a real browser: followed, steered, answered. */
+
+/** A workflow whose only node is too unsure to go on by itself. */
+const unsure = workflow([interrupt('ask', 'low-confidence', { agentId: 'acme.agent', threshold: 0.7, observed: 0.2 })]);
+
+describe('the goal pages', () => {
+  let host: TestHost;
+  let browser: Browser;
+  beforeAll(async () => {
+    [host, browser] = await Promise.all([startTestHost('sqlite', undefined), launchBrowser()]);
+    await registerCounting(host.as('editor'));
+    await register(host.as('editor'), unsure);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await host?.stop();
+  });
+
+  const open = (key: string, rest: string, options = {}) =>
+    enter(browser, host.url, key, rest, { locale: 'en-US', ...options });
+  const api = () => host.as('editor');
+
+  /** A goal that was judged twice, and once wrongly. */
+  async function judgedTwice(body: object = {}): Promise<string> {
+    const id = await planned(api(), body, { criteria: [never] });
+    const runId = await run(api(), id);
+    await judged(api(), id, 1);
+    await run(api(), id);
+    await judged(api(), id, 2);
+    await api().post(`/v1/runs/${runId}/annotations`, { signal: { kind: 'label', label: 'satisfied' } });
+    return id;
+  }
+
+  it('a goal is followed until it is satisfied, without looking again', async () => {
+    const bounds = { maxLoopIterations: 5, maxCostUsd: 2, runTimeoutMs: 3_600_000 };
+    const id = await planned(api(), { objective: 'Three checks are done', bounds }, { criteria: [onThird] });
+    const visited = await open(KEYS.editor.key, 'goals');
+    const { page } = visited;
+    await page.getByRole('region', { name: 'Active' }).getByRole('link', { name: 'Three checks are done' }).click();
+    await page.getByText('No run has been judged yet.').waitFor();
+    await page.getByRole('button', { name: 'Start a run' }).click();
+    const runs = page.getByRole('meter', { name: 'Runs' });
+    await page.getByText('Not yet', { exact: true }).waitFor();
+    expect(await runs.getAttribute('aria-valuetext')).toBe('1 of 5');
+    await page.keyboard.press('s');
+    await judged(api(), id, 2);
+    await page.getByText('Not yet', { exact: true }).nth(1).waitFor();
+    await run(api(), id);
+    await page.locator('header').getByText('Satisfied', { exact: true }).waitFor();
+    expect(await runs.getAttribute('aria-valuetext')).toBe('3 of 5');
+    await page.getByRole('img', { name: '3 verdicts: 1 satisfied, 0 disputed.' }).locator('canvas').waitFor();
+    expect(await page.getByRole('button', { name: /Pause|Abandon|Start a run/ }).count()).toBe(0);
+    const [{ runId }] = (await evaluations(api(), id)).items;
+    await page.getByRole('link', { name: runId }).click();
+    await page.waitForURL(/runs\/run-/);
+    expect(unexpected(visited)).toEqual([]);
+  });
+
+  it('a goal is paused, resumed and abandoned', async () => {
+    const id = await planned(api(), { objective: 'To be given up' });
+    const { page } = await open(KEYS.editor.key, `goals/${id}`);
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await page.getByText('Paused', { exact: true }).waitFor();
+    expect((await evaluations(api(), id)).paused).toBe(true);
+    expect(await page.getByRole('button', { name: 'Start a run' }).count()).toBe(0);
+    await page.getByRole('button', { name: 'Resume' }).click();
+    await page.getByRole('button', { name: 'Start a run' }).waitFor();
+    await page.getByRole('button', { name: 'Abandon' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Abandon' }).click();
+    await page.getByText('Abandoned', { exact: true }).waitFor();
+    expect((await read(api(), id)).state).toBe('abandoned');
+  });
+
+  it('an escalation is answered on the page of the goal, with a note for the next runs', async () => {
+    const id = await planned(api(), { objective: 'Unsure' }, { workflowId: unsure.id });
+    const runId = await run(api(), id);
+    await reaches(api(), id, 'escalated');
+    const { page } = await open(KEYS.editor.key, `goals/${id}`);
+    await page.getByText('A run is unsure and asks a person.').waitFor();
+    await page.getByRole('link', { name: runId }).waitFor();
+    await page.getByLabel('A note for the next runs').fill('Try the other list');
+    await page.getByRole('button', { name: 'Resume' }).click();
+    await page.getByText('Try the other list').waitFor();
+    expect(await read(api(), id)).toMatchObject({ state: 'active' });
+    expect((await evaluations(api(), id)).note.text).toBe('Try the other list');
+  });
+
+  it('an escalation is answered from the inbox with the keyboard', async () => {
+    const id = await planned(api(), { objective: 'Unsure again' }, { workflowId: unsure.id });
+    await run(api(), id);
+    await reaches(api(), id, 'escalated');
+    const { page } = await open(KEYS.editor.key, `inbox?item=goal:${id}`);
+    await page.getByRole('region', { name: 'Item' }).getByText('Unsure again').first().waitFor();
+    await page.getByLabel('A note for the next runs').waitFor();
+    await page.keyboard.press('Enter');
+    await page.keyboard.type('Look twice');
+    await page.keyboard.press('Control+Enter');
+    await reaches(api(), id, 'active');
+    expect((await evaluations(api(), id)).note.text).toBe('Look twice');
+  });
+
+  it('a verdict is disputed, and everybody sees by whom', async () => {
+    const id = await planned(api(), { objective: 'Disputed' });
+    await run(api(), id);
+    await judged(api(), id, 1);
+    const { page } = await open(KEYS.editor.key, `goals/${id}`);
+    await page.getByRole('button', { name: 'Dispute' }).click();
+    await page.getByText('Disputed by editor-of-alpha').waitFor();
+    await page.getByRole('img', { name: '1 disputed' }).waitFor();
+  });
+
+  it('a viewer sees no button that would fail', async () => {
+    const id = await judgedTwice({ objective: 'For viewers' });
+    const { page } = await open(KEYS.viewer.key, `goals/${id}`);
+    await page.getByText('Editors may pause, resume and abandon it.').waitFor();
+    expect(await page.locator('main').getByRole('button').count()).toBe(0);
+  });
+
+  it('text is text, whatever is in it', async () => {
+    const visited = await open(KEYS.editor.key, 'goals');
+    const { page } = visited;
+    for (const payload of PAYLOADS) {
+      const criteria = [{ key: payload, expression: 'false' }];
+      const id = await planned(api(), { objective: payload }, { workflowId: unsure.id, criteria });
+      await run(api(), id);
+      await reaches(api(), id, 'escalated');
+      await api().post(`/v1/goals/${id}/resume`, { note: payload });
+      await page.goto(`${host.url}/console/goals/${id}`);
+      await page.getByRole('heading', { name: 'Plan' }).waitFor();
+      expect(await page.evaluate('window.hit')).toBeUndefined();
+      expect(await page.locator('main iframe, main script, main img').count()).toBe(0);
+    }
+    await page.goto(`${host.url}/console/goals`);
+    await page.getByRole('link', { name: PAYLOADS[0]! }).waitFor();
+    expect(await page.evaluate('window.hit')).toBeUndefined();
+    expect(unexpected(visited)).toEqual([]);
+  });
+
+  it.each(['light', 'dark'] as const)('bars nobody in the %s theme, and fits every window', async (colorScheme) => {
+    const bounds = { maxLoopIterations: 3, maxCostUsd: 5, runTimeoutMs: 604_800_000 };
+    const id = await judgedTwice({ objective: 'The release checklist is done', bounds });
+    const { page } = await open(KEYS.editor.key, 'goals', { colorScheme });
+    for (const width of [390, 1024, 1440]) {
+      await page.setViewportSize({ width, height: 900 });
+      for (const rest of ['goals', `goals/${id}`]) {
+        await page.goto(`${host.url}/console/${rest}`);
+        await page.getByText('The release checklist is done').first().waitFor();
+        if (rest !== 'goals') await page.locator('canvas').waitFor();
+        expect(await page.evaluate('document.documentElement.scrollWidth'), `${rest} at ${width}`).toBe(width);
+        expect(await barriers(page), `${rest} at ${width}`).toEqual([]);
+      }
+      if (width === 1440) await shoot(page, `goal-${colorScheme}`);
+    }
+  });
+});

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { Marked } from 'marked';
 import { refuse } from '../protocol/errors.ts';
 import { envelopeOf, JSON_TYPE } from './answers.ts';
+import { HTML, redirectTo } from './files.ts';
 import type { PublicPage } from './pages.ts';
 
 /** The pages are text and one style sheet: nothing in them can run, send or load anything. */
@@ -11,21 +12,19 @@ const HEADERS = {
   'Referrer-Policy': 'no-referrer',
   'Cache-Control': 'no-cache',
 };
-const HTML = 'text/html; charset=utf-8';
-const FOLDER = new URL('../../docs/', import.meta.url);
 const REPOSITORY_FILE = /^\.\.\/|^\w+\/|^adr/;
 
-/** Serves the Markdown pages of `docs/`, rendered once at start. */
-export function documentationPages(): PublicPage[] {
-  const names = readdirSync(FOLDER).filter((name) => name.endsWith('.md'));
-  const pages = new Map(names.map((name) => [name.slice(0, -3), readFileSync(new URL(name, FOLDER), 'utf8')]));
+/**
+ * Serves the Markdown pages of a folder, rendered once at start. All links are relative, because a proxy may publish the
+ * host below a path.
+ */
+export function documentationPages(folder: URL): PublicPage[] {
+  const names = readdirSync(folder).filter((name) => name.endsWith('.md'));
+  const pages = new Map(names.map((name) => [name.slice(0, -3), readFileSync(new URL(name, folder), 'utf8')]));
   const rendered = new Map([...pages].map(([name, text]) => [name, documentOf(titleOf(text) ?? name, render(text))]));
   const index = documentOf('Documentation', render(`# Documentation\n\n${indexOf(pages)}`));
   return [
-    {
-      path: '/docs',
-      answer: () => ({ status: 302, type: HTML, body: undefined, headers: { ...HEADERS, Location: '/docs/' } }),
-    },
+    { path: '/docs', answer: () => redirectTo('docs/') },
     { path: '/docs/', answer: () => ({ type: HTML, body: index, headers: HEADERS }) },
     {
       path: '/docs/*',
@@ -67,7 +66,7 @@ function targetOf(href: string): string | undefined {
   if (/^https?:\/\//i.test(href) || href.startsWith('#')) return href;
   if (/^[a-z][a-z0-9+.-]*:/i.test(href) || href.startsWith('/') || REPOSITORY_FILE.test(href)) return undefined;
   const [page = '', anchor] = href.split('#');
-  return `/docs/${page.replace(/\.md$/, '')}${anchor === undefined ? '' : `#${anchor}`}`;
+  return `${page.replace(/\.md$/, '')}${anchor === undefined ? '' : `#${anchor}`}`;
 }
 
 function anchorOf(heading: string): string {
@@ -98,10 +97,10 @@ function documentOf(title: string, body: string): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${escaped(title)} · Capstan</title>
-<link rel="stylesheet" href="/console/reference/docs.css">
+<link rel="stylesheet" href="../console/reference/docs.css">
 </head>
 <body>
-<nav aria-label="Documentation"><a href="/">Capstan</a> <a href="/docs/">Documentation</a></nav>
+<nav aria-label="Documentation"><a href="../">Capstan</a> <a href="../docs/">Documentation</a></nav>
 <main>
 ${body}</main>
 </body>

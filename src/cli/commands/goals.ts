@@ -100,7 +100,8 @@ const create: CommandSpec = {
       }),
       ...boundsFromOptions(options),
     } as GoalRequest;
-    return showGoal(context, await (await context.client()).createGoal(body));
+    showGoal(context, await (await context.client()).createGoal(body));
+    return EXIT.done;
   },
 };
 

@@ -25,7 +25,7 @@ const TAKES_AWAY = / (delete|uninstall|forget|revoke)$/;
 /** What an example cannot have at hand, and which test does. */
 const NOT_RUN: Readonly<Record<string, string>> = {
   'webhooks redeliver': 'a delivery that failed: test/blackbox/cli.test.ts',
-  'keys recover': 'a host that is stopped: test/blackbox/keys.test.ts',
+  'keys recover': 'a host that is stopped: test/blackbox/cli.test.ts',
 };
 
 const examples = [

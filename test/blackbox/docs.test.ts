@@ -88,7 +88,7 @@ describe('the pages', () => {
   it.each(of('env').map(named))('have settings that a host takes: %s', async (_where, { text }) => {
     writeFileSync(join(desk.folder, 'answers.json'), '{ "answers": [{ "content": "Yes." }] }');
     const lines = `cd "${desk.folder}" && set -a && ${text}\nenv -0`;
-    const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', lines], {
+    const { stdout } = await promisify(execFile)('bash', ['--norc', '-euo', 'pipefail', '-c', lines], {
       env: { PATH: process.env.PATH ?? '' },
     });
     const environment = Object.fromEntries(

@@ -28,6 +28,9 @@ export class Desk {
       writeFileSync(join(programs, name), `#!/bin/sh\nexec "${process.execPath}" "${join(ROOT, path)}" "$@"\n`);
       chmodSync(join(programs, name), 0o755);
     }
+    // In a checkout, npx finds the command of the checkout.
+    writeFileSync(join(programs, 'npx'), '#!/bin/sh\nexec "$@"\n');
+    chmodSync(join(programs, 'npx'), 0o755);
     symlinkSync(join(ROOT, 'examples'), join(folder, 'examples'));
     this.#environment = {
       PATH: [programs, dirname(process.execPath), process.env.PATH].join(delimiter),

@@ -67,9 +67,10 @@ describe('the command line', () => {
     };
     const nodes = [
       node('a', 'core.agents.run', { config }),
-      node('b', 'core.ai.chatCompletion', { config: { provider: 'plya' } }),
+      node('b', 'core.ai.chatCompletion', { config: { provider: 'plya', model: 'small' } }),
     ];
-    const { body } = await api().post(WORKFLOWS, { ...workflow(nodes), id: unique('misspelt') });
+    const { status, body } = await api().post(WORKFLOWS, { ...workflow(nodes), id: unique('misspelt') });
+    expect([status, body.details]).toEqual([201, undefined]);
     const said = body.warnings.map(({ message }: { message: string }) => message).join('\n');
     for (const name of ['vendor.example.triage.sorter', 'capstan.kv:get', 'small', 'play']) {
       expect(said).toMatch(new RegExp(`(Did you mean "|It has )${name.replaceAll('.', '\\.')}["?.]`));

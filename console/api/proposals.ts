@@ -1,5 +1,4 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
-import { isObject, valueAt } from '../../src/protocol/format/json.ts';
 import type {
   AppliedProposal,
   ArtifactKind,
@@ -7,7 +6,6 @@ import type {
   ProposalState,
 } from '../../src/protocol/learning/proposals.ts';
 import { client } from './client.ts';
-import { queries } from './queries.ts';
 
 const PAGE = 50;
 
@@ -54,15 +52,7 @@ export const openApiQuery = queryOptions({
   staleTime: Number.POSITIVE_INFINITY,
 });
 
-/** Applies what was looked at: the hash goes along where the host takes it, so that no later revision slips in. */
-export async function applyProposal(
-  proposalId: string,
-  artifactHash: string,
-): Promise<AppliedProposal | PendingProposal> {
-  const document = await queries.ensureQueryData(openApiQuery);
-  const body = Object.values(document.paths as Record<string, unknown>)
-    .map((path) => valueAt(path, 'post'))
-    .find((operation) => valueAt(operation, 'operationId') === 'applyProposal');
-  const taken = valueAt(body, 'requestBody.content.application/json.schema.properties');
-  return client.applyProposal(proposalId, isObject(taken) && 'artifactHash' in taken ? { artifactHash } : {});
+/** Applies what was looked at: the hash goes along, so that no later revision slips in. */
+export function applyProposal(proposalId: string, artifactHash: string): Promise<AppliedProposal | PendingProposal> {
+  return client.applyProposal(proposalId, { artifactHash });
 }

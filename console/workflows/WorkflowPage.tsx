@@ -43,17 +43,14 @@ export function WorkflowPage() {
     void navigate({
       to: '/workflows/$workflowId',
       params: { workflowId },
-      search: (old) => ({ ...old, ...change }),
+      search: { ...search, ...change },
       replace: true,
       resetScroll: false,
     });
-  const close = (): void =>
-    void navigate({
-      to: '/workflows/$workflowId',
-      params: { workflowId },
-      search: ({ starting: _starting, ...rest }) => rest,
-      replace: true,
-    });
+  const close = (): void => {
+    const { starting: _starting, ...rest } = search;
+    void navigate({ to: '/workflows/$workflowId', params: { workflowId }, search: rest, replace: true });
+  };
   if (workflow.isError) return <Problem error={workflow.error} onRetry={() => void workflow.refetch()} />;
   if (!workflow.data) return <Skeleton lines={8} />;
   const tab = search.view ?? 'graph';

@@ -46,23 +46,23 @@ function refusalLines(error: RefusedError): string[] {
   const { code, message, details } = error;
   const fields = Array.isArray(details.fields) ? details.fields : [];
   return [
-    `${sanitize(message)} (${sanitize(code)})`,
+    sanitize(`${message} (${[code, ...placeOf(error)].join(', ')})`),
     ...fields.slice(1).map(({ path, message }) => `  ${sanitize(String(path))} ${sanitize(String(message))}`),
-    ...placeOf(error),
+    ...takenBy(error),
     ...nextStep(error),
   ];
 }
 
-/** The field that an error is about, unless the message names it, and what may stand there. */
-function placeOf({ message, details: { field, fields, takes } }: RefusedError): string[] {
-  if (typeof field !== 'string' || Array.isArray(fields)) return [];
-  const isNamed = message.includes(field);
-  const names = Array.isArray(takes) ? `The workflow takes: ${takes.join(', ') || 'no inputs'}.` : '';
-  const place = field.startsWith('inputs.')
-    ? `The input is ${field.slice('inputs.'.length)}.`
-    : `The field is ${field}.`;
-  const text = [isNamed ? '' : place, names].filter((part) => part !== '').join(' ');
-  return text === '' ? [] : [sanitize(text)];
+/** The field that an error is about, unless the message names it. */
+function placeOf({ message, details: { field, fields } }: RefusedError): string[] {
+  if (typeof field !== 'string' || Array.isArray(fields) || message.includes(field)) return [];
+  return [field.startsWith('inputs.') ? `input ${field.slice('inputs.'.length)}` : `field ${field}`];
+}
+
+/** The inputs of a workflow, for an error about one of them. */
+function takenBy({ details: { takes } }: RefusedError): string[] {
+  if (!Array.isArray(takes)) return [];
+  return [sanitize(`The workflow takes: ${takes.join(', ') || 'no inputs'}.`)];
 }
 
 function nextStep({ status, code, details }: RefusedError): string[] {

@@ -1,10 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { RefusedError } from '../client/index.ts';
 import { isObject, type JsonObject } from '../protocol/format/json.ts';
+import { nearest } from '../protocol/format/nearest.ts';
 import type { WorkflowVariable } from '../protocol/running/workflows.ts';
 import type { CommandInput, Context } from './command.ts';
 import { UsageError } from './exit.ts';
 import type { Terminal } from './terminal.ts';
+import { sanitize } from './text.ts';
 
 /** Parses JSON that is given on the command line, in a file (`@path`) or on standard input (`-`). */
 export async function parseJsonArgument(terminal: Terminal, text: string, what: string): Promise<unknown> {
@@ -30,7 +32,7 @@ type Declared = readonly Pick<WorkflowVariable, 'name' | 'type'>[];
 
 /**
  * Combines --input and --set into one object; --set wins. Its values are read by the types that the workflow declares,
- * which is asked for only then.
+ * which is asked for only then, and a name that it does not declare is warned about.
  */
 export async function inputsFromOptions(
   context: Context,
@@ -39,9 +41,25 @@ export async function inputsFromOptions(
 ): Promise<JsonObject> {
   const whole = input === undefined ? {} : await parseJsonObject(context.terminal, String(input), '--input');
   const texts = listOption(set);
-  const workflowId = texts.length > 0 ? await workflowOf() : undefined;
+  const isGiven = input !== undefined || texts.length > 0;
+  const workflowId = isGiven ? await workflowOf() : undefined;
   const declared = workflowId === undefined ? [] : await variablesOf(context, workflowId);
-  return { ...whole, ...parseAssignments(texts, '--set', declared) };
+  const inputs = { ...whole, ...parseAssignments(texts, '--set', declared) };
+  for (const warning of undeclaredInputs(inputs, declared)) context.note(context.paint('yellow', warning));
+  return inputs;
+}
+
+/** Inputs that a workflow does not declare, in words. It gets them all the same: its nodes may read them undeclared. */
+function undeclaredInputs(inputs: JsonObject, declared: Declared): string[] {
+  const known = declared.map(({ name }) => name);
+  if (known.length === 0) return [];
+  return Object.keys(inputs)
+    .filter((name) => !known.includes(name))
+    .map((name) => {
+      const meant = nearest(name, known);
+      const advice = meant === undefined ? `It declares: ${known.join(', ')}.` : `Did you mean ${meant}?`;
+      return sanitize(`The workflow declares no input ${name}. ${advice}`);
+    });
 }
 
 /** The declared variables of a workflow; none if it cannot be read, because what uses it says why. */

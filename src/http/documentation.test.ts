@@ -17,7 +17,7 @@ describe('a page of the documentation', () => {
 
   it('leads to other pages of the host, and to the web', () => {
     expect(render('[a](nodes.md#flow) [b](https://cel.dev) [c](#here)')).toBe(
-      '<p><a href="/docs/nodes#flow">a</a> <a href="https://cel.dev">b</a> <a href="#here">c</a></p>\n',
+      '<p><a href="nodes#flow">a</a> <a href="https://cel.dev">b</a> <a href="#here">c</a></p>\n',
     );
     expect(render('[code](../src/host.ts) [adr](adr/0001.md)')).not.toContain('href');
   });

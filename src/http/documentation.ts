@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { Marked } from 'marked';
 import { refuse } from '../protocol/errors.ts';
 import { envelopeOf, JSON_TYPE } from './answers.ts';
+import { HTML, redirectTo } from './files.ts';
 import type { PublicPage } from './pages.ts';
 
 /** The pages are text and one style sheet: nothing in them can run, send or load anything. */
@@ -11,10 +12,12 @@ const HEADERS = {
   'Referrer-Policy': 'no-referrer',
   'Cache-Control': 'no-cache',
 };
-const HTML = 'text/html; charset=utf-8';
 const REPOSITORY_FILE = /^\.\.\/|^\w+\/|^adr/;
 
-/** Serves the Markdown pages of a folder. They are read and rendered when somebody asks for the first one. */
+/**
+ * Serves the Markdown pages of a folder. They are read and rendered when somebody asks for the first one. All links are
+ * relative, because a proxy may publish the host below a path.
+ */
 export function documentationPages(folder: URL): PublicPage[] {
   let rendered: ReadonlyMap<string, string> | undefined;
   const pageOf = (name: string): string | undefined => {
@@ -22,10 +25,7 @@ export function documentationPages(folder: URL): PublicPage[] {
     return rendered.get(name);
   };
   return [
-    {
-      path: '/docs',
-      answer: () => ({ status: 302, type: HTML, body: undefined, headers: { ...HEADERS, Location: '/docs/' } }),
-    },
+    { path: '/docs', answer: () => redirectTo('docs/') },
     {
       path: '/docs/*',
       answer: ({ url }) => {
@@ -75,7 +75,7 @@ function targetOf(href: string): string | undefined {
   if (/^https?:\/\//i.test(href) || href.startsWith('#')) return href;
   if (/^[a-z][a-z0-9+.-]*:/i.test(href) || href.startsWith('/') || REPOSITORY_FILE.test(href)) return undefined;
   const [page = '', anchor] = href.split('#');
-  return `/docs/${page.replace(/\.md$/, '')}${anchor === undefined ? '' : `#${anchor}`}`;
+  return `${page.replace(/\.md$/, '')}${anchor === undefined ? '' : `#${anchor}`}`;
 }
 
 function anchorOf(heading: string): string {
@@ -106,10 +106,10 @@ function documentOf(title: string, body: string): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${escaped(title)} · Capstan</title>
-<link rel="stylesheet" href="/console/reference/docs.css">
+<link rel="stylesheet" href="../console/reference/docs.css">
 </head>
 <body>
-<nav aria-label="Documentation"><a href="/">Capstan</a> <a href="/docs/">Documentation</a></nav>
+<nav aria-label="Documentation"><a href="../">Capstan</a> <a href="../docs/">Documentation</a></nav>
 <main>
 ${body}</main>
 </body>

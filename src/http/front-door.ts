@@ -7,6 +7,7 @@ const ASSETS: readonly string[] = [
   'page.css',
   'docs.css',
   'page.js',
+  'api.js',
   'dom.js',
   'lines.js',
   'try-it.js',
@@ -14,11 +15,12 @@ const ASSETS: readonly string[] = [
   'schema-view.js',
 ];
 
-/** The quick start and the API reference, for people who want to program against the host. */
+/** The front page with a first run, and the API reference, for people who want to program against the host. */
 export function frontDoorPages(): PublicPage[] {
   return [
     { path: '/console/reference', answer: () => redirectTo('reference/') },
     { path: '/console/reference/', answer: serve('index.html') },
+    { path: '/console/reference/api', answer: serve('api.html') },
     ...ASSETS.map((name) => ({ path: `/console/reference/${name}`, answer: serve(name) })),
   ];
 }

@@ -1,4 +1,5 @@
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 
 /** Permission bits of the group and of everybody else. */
 const OTHERS = 0o077;
@@ -14,8 +15,21 @@ class NotPrivate extends Error {
 
 /** Creates a folder that only the user of this process may enter, or takes others' access to it away. */
 export function makePrivateFolder(path: string): void {
-  mkdirSync(path, { recursive: true, mode: FOLDER_MODE });
+  makeFolders(path);
   closeToOthers(path, FOLDER_MODE);
+}
+
+/** Node's own `recursive` never ends where a parent is there and yet takes no folders, as `/proc`. */
+function makeFolders(path: string): void {
+  if (existsSync(path) && statSync(path).isDirectory()) return;
+  const parent = dirname(path);
+  if (parent !== path && !existsSync(parent)) makeFolders(parent);
+  try {
+    mkdirSync(path, { mode: FOLDER_MODE });
+  } catch (error) {
+    // Another process may have been faster.
+    if (!existsSync(path) || !statSync(path).isDirectory()) throw error;
+  }
 }
 
 /** Creates an empty file that only the user of this process may read, or takes others' access to it away. */

@@ -62,7 +62,7 @@ onEachStore('capstan proposals', (host) => {
     await host().as('editor').post('/v1/prompts', base);
     const { id } = await drafted(host().as('editor'), 'prompt-template', { ...base, version: '1.1.0', text: 'Two.' });
     const { code, out } = await as('editor')('diff', id);
-    expect(code).toBe(3);
+    expect(code).toBe(0);
     expect(out.split('Difference to the artifact that it would replace')[1]).toMatch(
       /- {2}"text": "One\."\n\+ {2}"text": "Two\."/,
     );
@@ -77,15 +77,15 @@ onEachStore('capstan proposals', (host) => {
       JSON.stringify(template({ text: 'Two.' })),
       '--json',
     );
-    expect(byFlags).toMatchObject({ code: 3, json: { state: 'revised', artifact: { text: 'Two.' } } });
-    expect((await as('editor')('revise', id, '--note', 'fine')).code).toBe(3);
+    expect(byFlags).toMatchObject({ code: 0, json: { state: 'revised', artifact: { text: 'Two.' } } });
+    expect((await as('editor')('revise', id, '--note', 'fine')).code).toBe(0);
     const inEditor = await as('editor', { EDITOR: "sed -i 's/Two/Three/'" })('revise', id, '--json');
-    expect(inEditor).toMatchObject({ code: 3, json: { artifact: { text: 'Three.' } } });
+    expect(inEditor).toMatchObject({ code: 0, json: { artifact: { text: 'Three.' } } });
     expect((await as('editor', { EDITOR: 'true' })('revise', id)).code).toBe(2);
     expect((await as('editor', { EDITOR: 'false' })('revise', id)).code).toBe(2);
     expect((await as('editor')('revise', id)).code).toBe(2);
     const { out, code } = await as('editor')('diff', id);
-    expect(code).toBe(3);
+    expect(code).toBe(0);
     expect(out).toContain('-  "text": "Two."\n+  "text": "Three."');
   });
 

@@ -422,7 +422,7 @@ describe('capstan schedules, prompts, webhooks, keys and audit', () => {
   it('goals are set, planned, worked on and decided on, each command ending by the state of the goal', async () => {
     const workflowId = await registered([node('work')]);
     const made = await runArgs(['goals', 'create', '--objective', 'Finish it', '--max-iterations', '2', '--json']);
-    expect(made.code).toBe(WAITING);
+    expect(made.code).toBe(DONE);
     const { id } = made.json;
     expect((await runArgs(['goals', 'create', '--objective', 'Endless'])).code).toBe(REFUSED);
     expect((await run('goals create --max-iterations 2')).code).toBe(USAGE);
@@ -738,7 +738,8 @@ describe('capstan', () => {
   });
 
   it('has been tried with every command', () => {
-    const single = COMMANDS.map(({ name }) => name);
+    const elsewhere = ['backup', 'verify']; // in backup.test.ts
+    const single = COMMANDS.map(({ name }) => name).filter((name) => !elsewhere.includes(name));
     const here = GROUPS.filter(({ name }) => !existsSync(new URL(`cli-${name}.test.ts`, import.meta.url)));
     expect([...untried(here), ...single.filter((name) => !triedCommands.has(name))]).toEqual([]);
   });

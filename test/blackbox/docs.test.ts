@@ -1,36 +1,44 @@
 import { execFile } from 'node:child_process';
-import { chmodSync, symlinkSync, writeFileSync } from 'node:fs';
-import { stripTypeScriptTypes } from 'node:module';
-import { delimiter, dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { readModels } from '../../src/capabilities/ai/models/settings.ts';
-import { COMMANDS, GROUPS } from '../../src/cli/commands/index.ts';
+import { readConfig } from '../../src/config.ts';
 import { freshFolder } from '../support/database.ts';
+import { Desk } from '../support/desk.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
+import { drafted, template } from '../support/proposals.ts';
 import { type Snippet, snippets } from '../support/snippets.ts';
 
 /**
  * Goal: the pages are true. Method: every block is taken as it stands. Shell lines of a page are pasted one block after
- * the other, workflows are registered and run, other JSON and code is read. What cannot be run is marked on the page.
+ * the other, workflows are registered and run, settings are read, code is type-checked and run, other JSON is parsed.
+ * What cannot be run is marked on the page; examples of nodes are run by test/node-docs.test.ts.
  */
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** Pages whose shell lines stand on their own: nothing else has to be there before. */
-const PASTED = ['README.md', 'docs/ten-minutes.md', 'docs/workflows.md'];
-const all = snippets();
-const run = all.filter(
-  ({ isNotRun, language, page }) =>
-    isNotRun === undefined && ['json', 'ts', ...(PASTED.includes(page) ? ['sh'] : [])].includes(language),
-);
+const RUN = ['sh', 'json', 'ts', 'env'];
+/** Programs that go on; the test of nodes in code runs this one's like. */
+const CHECKED_ONLY = ['docs/your-first-node.md'];
+
+const all = snippets().filter(({ language }) => language !== 'text');
 const marked = all.filter(({ isNotRun }) => isNotRun !== undefined);
+const run = all.filter(({ isNotRun }) => isNotRun === undefined);
 const of = (language: string): Snippet[] => run.filter((snippet) => snippet.language === language);
+const named = (each: Snippet) => [`${each.page}:${each.line}`, each] as const;
+const pagesWith = (language: string): string[] => [...new Set(of(language).map(({ page }) => page))];
+const textOf = (page: string, language: string): string =>
+  of(language)
+    .flatMap((snippet) => (snippet.page === page ? [snippet.text] : []))
+    .join('\n');
 const isWorkflow = ({ text }: Snippet): boolean => /^\{\s*"id"/.test(text) && text.includes('"nodes"');
 
 describe('the pages', () => {
   const folder = freshFolder();
   let host: TestHost;
+  let desk: Desk;
 
   beforeAll(async () => {
     const script = join(folder.path, 'model.json');
@@ -40,12 +48,11 @@ describe('the pages', () => {
       {},
     );
     host = await startTestHost('sqlite', inject('postgresUrl'), { models, workflowsFolder: join(ROOT, 'examples') });
-    const shims = { curl: 'test/support/curl.mjs', capstan: 'src/cli/main.ts' };
-    for (const [name, path] of Object.entries(shims)) {
-      writeFileSync(join(folder.path, name), `#!/bin/sh\nexec "${process.execPath}" "${join(ROOT, path)}" "$@"\n`);
-      chmodSync(join(folder.path, name), 0o755);
-    }
-    symlinkSync(join(ROOT, 'examples'), join(folder.path, 'examples'));
+    desk = new Desk(join(folder.path, 'desk'), { CAPSTAN_URL: host.url, CAPSTAN_KEY: KEYS.owner.key });
+    symlinkSync(host.config.dataFolder, join(desk.folder, 'data'));
+    const api = host.as('owner');
+    await drafted(api, 'prompt-template', template());
+    await api.ended(await api.run('support-triage', { inputs: { subject: 'I cannot log in' } }));
   });
   afterAll(async () => {
     await host?.stop();
@@ -56,49 +63,75 @@ describe('the pages', () => {
     );
   });
 
-  it.each(PASTED)('can be pasted: %s', { timeout: 180_000 }, async (page) => {
-    const lines = of('sh').flatMap((snippet) => (snippet.page === page ? [snippet.text] : []));
-    const environment = {
-      ...process.env,
-      PATH: [folder.path, dirname(process.execPath), process.env.PATH].join(delimiter),
-      CAPSTAN_URL: host.url,
-      CAPSTAN_KEY: KEYS.owner.key,
-      XDG_CONFIG_HOME: join(folder.path, 'config'),
-      HOME: folder.path,
-    };
-    const pasted = promisify(execFile)('bash', ['-euo', 'pipefail', '-c', lines.join('\n')], {
-      cwd: folder.path,
-      env: environment,
-    });
-    const outcome = await pasted.catch((error: { stdout: string; stderr: string }) => error);
-    expect('code' in outcome ? `${outcome.stdout}\n${outcome.stderr}` : 'fine').toBe('fine');
+  it('name the language of every block, so that none is left out', () => {
+    expect(all.filter(({ language }) => !RUN.includes(language)).map((each) => `${each.page}:${each.line}`)).toEqual(
+      [],
+    );
   });
 
-  it.each(
-    of('json')
-      .filter(isWorkflow)
-      .map((each) => [`${each.page}:${each.line}`, each] as const),
-  )('have workflows that run: %s', async (_where, { text }) => {
+  it.each(pagesWith('sh'))('can be pasted: %s', { timeout: 180_000 }, async (page) => {
+    const { code, shown } = await desk.paste(textOf(page, 'sh'));
+    expect(code === 0 ? 'fine' : shown).toBe('fine');
+  });
+
+  it.each(of('json').filter(isWorkflow).map(named))('have workflows that run: %s', async (_where, { text }) => {
     const api = host.as('owner');
     const registered = await api.post('/v1/host/capstan/workflows', JSON.parse(text));
     expect([registered.status, registered.body.warnings ?? registered.body.message]).toEqual([201, undefined]);
     expect(await api.ended(await api.run(registered.body.id))).toMatchObject({ status: 'completed' });
   });
 
-  it.each(of('json').map((each) => [`${each.page}:${each.line}`, each] as const))(
-    'have JSON: %s',
-    (_where, { text }) => {
-      expect(() => JSON.parse(text)).not.toThrow();
-    },
-  );
-
-  it.each(of('ts').map((each) => [`${each.page}:${each.line}`, each] as const))('have code: %s', (_where, { text }) => {
-    expect(() => stripTypeScriptTypes(text)).not.toThrow();
+  it.each(of('json').map(named))('have JSON: %s', (_where, { text }) => {
+    expect(() => JSON.parse(text)).not.toThrow();
   });
 
-  it('show commands that exist', () => {
-    const known = new Set([...GROUPS, ...COMMANDS].flatMap(({ name, aliases = [] }) => [name, ...aliases]));
-    const named = all.flatMap(({ text }) => [...text.matchAll(/^capstan ([a-z]+)/gm)].map(([, word]) => word!));
-    expect(named.filter((word) => !known.has(word) && word !== 'serve')).toEqual([]);
+  it.each(of('env').map(named))('have settings that a host takes: %s', async (_where, { text }) => {
+    writeFileSync(join(desk.folder, 'answers.json'), '{ "answers": [{ "content": "Yes." }] }');
+    const lines = `cd "${desk.folder}" && set -a && ${text}\nenv -0`;
+    const { stdout } = await promisify(execFile)('bash', ['--norc', '-euo', 'pipefail', '-c', lines], {
+      env: { PATH: process.env.PATH ?? '' },
+    });
+    const environment = Object.fromEntries(
+      stdout.split('\0').map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+    );
+    const before = process.cwd();
+    expect(() => readConfig({}, environment)).not.toThrow();
+    expect(process.cwd()).toBe(before);
+  });
+
+  it('have code that type-checks', { timeout: 120_000 }, async () => {
+    const code = join(folder.path, 'code');
+    mkdirSync(code);
+    for (const page of pagesWith('ts')) writeFileSync(join(code, nameOf(page)), `${textOf(page, 'ts')}\nexport {};\n`);
+    writeFileSync(join(code, 'tsconfig.json'), JSON.stringify(checkedAs(code)));
+    const checked = promisify(execFile)(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', code]);
+    const outcome = await checked.catch((error: { stdout: string }) => error);
+    expect(outcome.stdout).toBe('');
+  });
+
+  it.each(pagesWith('ts').filter((page) => !CHECKED_ONLY.includes(page)))('have code that runs: %s', async (page) => {
+    const text = textOf(page, 'ts').replaceAll(/'capstan(\/\w+)?'/g, (_all, part = '') =>
+      JSON.stringify(pathToFileURL(join(ROOT, `src${part}/index.ts`)).href),
+    );
+    const file = join(desk.folder, nameOf(page));
+    writeFileSync(file, text);
+    const { code, shown } = await desk.paste(`"${process.execPath}" "${file}"`);
+    expect(code === 0 ? 'fine' : shown).toBe('fine');
   });
 });
+
+const nameOf = (page: string): string => `${page.replaceAll(/\W+/g, '-')}.mts`;
+
+/** The settings of our own sources, with the package's name for them. */
+function checkedAs(folder: string): object {
+  return {
+    extends: join(ROOT, 'tsconfig.json'),
+    compilerOptions: {
+      paths: { capstan: [join(ROOT, 'src/index.ts')], 'capstan/*': [join(ROOT, 'src/*/index.ts')] },
+      typeRoots: [join(ROOT, 'node_modules/@types')],
+      // Examples are shorter than what they are part of.
+      noUnusedLocals: false,
+    },
+    include: [join(folder, '*.mts')],
+  };
+}

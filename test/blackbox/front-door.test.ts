@@ -10,6 +10,7 @@ describe('the API reference', () => {
 
   it.each([
     ['/console/reference/', 'text/html'],
+    ['/console/reference/api', 'text/html'],
     ['/console/reference/page.css', 'text/css'],
     ['/console/reference/page.js', 'text/javascript'],
   ])('%s is %s, and may do little', async (path, type) => {
@@ -35,8 +36,8 @@ describe('the API reference', () => {
     expect(changed).toMatchObject({ status: 200, text: first.text });
   });
 
-  it('serves every file that the page asks for', async () => {
-    const { text } = await host.anonymous.get('/console/reference/');
+  it.each(['', 'api'])('serves every file that the page asks for: /%s', async (page) => {
+    const { text } = await host.anonymous.get(`/console/reference/${page}`);
     const asked = [...text.matchAll(/(?:src|href)="([\w-]+\.(?:js|css))"/g)].map(
       ([, name]) => `/console/reference/${name}`,
     );
@@ -54,8 +55,8 @@ describe('the API reference', () => {
     return [...found, ...(await Promise.all(found.map(imports))).flat()];
   }
 
-  it('contains no script and no style of its own', async () => {
-    const { text } = await host.anonymous.get('/console/reference/');
+  it.each(['', 'api'])('contains no script and no style of its own: /%s', async (page) => {
+    const { text } = await host.anonymous.get(`/console/reference/${page}`);
     expect(text).not.toMatch(/<script(?![^>]*\ssrc=)|<style|\sstyle=|\son[a-z]+=/);
   });
 

@@ -67,6 +67,19 @@ onEachStore('forks', (host) => {
     },
   );
 
+  it('keep the inputs of their source that the overlay does not name', async () => {
+    const variables = ['subject', 'plan'].map((name) => ({ name, type: 'string' as const, required: true }));
+    const inputs = { subject: variable('subject'), plan: variable('plan') };
+    const workflowId = await register(api(), workflow([node('a', 'core.identity', { inputs })], [], { variables }));
+    const runId = await api().run(workflowId, { inputs: { subject: 'Help', plan: 'free' } });
+    await api().ended(runId);
+    const overlay = { inputs: { plan: 'pro' } };
+    const branched = await forked(runId, { mode: 'branch', fromSeq: 0, runOptionsOverlay: overlay });
+    const ended = await api().ended(branched);
+    expect(ended.nodeStates.a.outputs).toEqual({ subject: 'Help', plan: 'pro' });
+    expect(ended.inputs).toEqual({ subject: 'Help', plan: 'pro' });
+  });
+
   it('begin anywhere: two replays from one place are equal to their source, and a branch shares its beginning', async () => {
     const { runId, events } = await ended('conformance-multi-node');
     for (let fromSeq = 0; fromSeq <= events.length; fromSeq++) {

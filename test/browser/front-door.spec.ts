@@ -16,7 +16,8 @@ describe('the front door', () => {
     await host?.stop();
   });
 
-  const address = (rest = ''): string => `${host.url}/console/reference/${rest}`;
+  const address = (): string => `${host.url}/console/reference/`;
+  const reference = (rest = ''): string => `${address()}api${rest}`;
   const operationIds = async (): Promise<string[]> => {
     const { paths } = (await host.anonymous.get('/v1/openapi.json')).body;
     return Object.values<object>(paths).flatMap((methods) =>
@@ -26,11 +27,23 @@ describe('the front door', () => {
 
   it('opens without errors, and asks nobody but the host', async () => {
     const { page, problems, requests } = await visit(browser, address());
-    await page.locator('.operation').first().waitFor();
+    await page.locator('#facts', { hasText: 'OpenWOP 1.0' }).waitFor();
     expect(page.url()).toBe(address());
     expect(problems).toEqual([]);
     expect(requests.filter((url) => !url.startsWith(host.url) && !url.startsWith('data:'))).toEqual([]);
-    expect(await page.locator('#facts').innerText()).toContain('OpenWOP 1.0');
+    expect(await page.innerText('#facts')).toMatch(/Health\s+ready/i);
+  });
+
+  it('is short: the discovery document is folded, and the rest is behind links that lead somewhere', async () => {
+    const { page } = await visit(browser, address());
+    await page.locator('#facts div').first().waitFor();
+    expect(await page.locator('#families').isVisible()).toBe(false);
+    const links = page.locator('nav.bar li a');
+    expect(await links.allInnerTexts()).toEqual(['Documentation', 'API reference', 'Console']);
+    for (const link of await links.all()) {
+      const target = new URL((await link.getAttribute('href'))!, address());
+      expect((await fetch(target)).status, target.href).toBe(200);
+    }
   });
 
   it('shows lines that name this host, and fills in the key', async () => {
@@ -101,14 +114,14 @@ describe('the front door', () => {
   });
 
   it('lists every operation of the API document', async () => {
-    const { page } = await visit(browser, address());
+    const { page } = await visit(browser, reference());
     await page.locator('.operation').first().waitFor();
     const shown = await page.locator('.operation').evaluateAll((all) => all.map(({ id }) => id));
     expect(shown.sort()).toEqual((await operationIds()).sort());
   });
 
   it('explains an operation: its line, its parameters, its shapes and its refusals', async () => {
-    const { page } = await visit(browser, address('#pauseRun'));
+    const { page } = await visit(browser, reference('#pauseRun'));
     const operation = page.locator('#pauseRun');
     await operation.locator('.part').first().waitFor();
     const text = await operation.innerText();
@@ -116,14 +129,14 @@ describe('the front door', () => {
     for (const word of ['runs:cancel', 'runId', 'drainPolicy', 'immediate · drain-current-node', 'Reply 202', '409']) {
       expect(text).toContain(word);
     }
-    await page.goto(address('#registerWorkflow'));
+    await page.goto(reference('#registerWorkflow'));
     const nodes = page.locator('#registerWorkflow .part', { hasText: 'Request' }).locator('details').first();
     await nodes.locator('summary').first().click();
     await nodes.getByText('typeId').waitFor();
   });
 
   it('has something to say about every operation', async () => {
-    const { page, problems } = await visit(browser, address());
+    const { page, problems } = await visit(browser, reference());
     await page.locator('.operation').first().waitFor();
     for (const operation of await page.locator('.operation').all()) {
       await operation.locator('summary').first().click();
@@ -134,7 +147,7 @@ describe('the front door', () => {
   });
 
   it('opens what the address names, also when the filter had hidden it', async () => {
-    const { page } = await visit(browser, address('#getRun'));
+    const { page } = await visit(browser, reference('#getRun'));
     await page.locator('#getRun[open]').waitFor();
     expect(await focused(page)).toContain('/v1/runs/{runId}');
     await page.fill('#filter', 'cancel');
@@ -145,7 +158,7 @@ describe('the front door', () => {
   });
 
   it('filters by words, methods and scopes', async () => {
-    const { page } = await visit(browser, address());
+    const { page } = await visit(browser, reference());
     await page.locator('.operation').first().waitFor();
     const visible = (): Promise<string[]> =>
       page.locator('.operation:visible').evaluateAll((all) => all.map(({ id }) => id));
@@ -161,7 +174,7 @@ describe('the front door', () => {
 
   it('can be walked through with the keyboard, in the order in which it is read', async () => {
     const { page } = await visit(browser, address());
-    await page.locator('.operation').first().waitFor();
+    await page.locator('#facts div').first().waitFor();
     const stops: string[] = [];
     for (let index = 0; index < 15; index++) {
       await page.keyboard.press('Tab');
@@ -170,10 +183,10 @@ describe('the front door', () => {
       if (stops.at(-1) === '#key') await page.keyboard.type(KEY);
     }
     expect(stops).toEqual([
-      ...['Skip to the content', 'Capstan', 'Quick start', 'Documentation', 'API reference'],
+      ...['Skip to the content', 'Capstan', 'Documentation', 'API reference', 'Console'],
       ...['#key', 'Copy', 'Copy', 'Copy'],
       ...['#subject', '#plan', '#start', '#log'],
-      ...['Show the discovery document', 'the OpenAPI document'],
+      ...['Show the discovery document', 'discovery'],
     ]);
   });
 
@@ -186,9 +199,10 @@ describe('the front door', () => {
   });
 
   it.each(['light', 'dark'] as const)('bars nobody, in the %s theme', async (colorScheme) => {
-    const { page } = await visit(browser, address('#createRun'), { colorScheme });
+    const { page } = await visit(browser, reference('#createRun'), { colorScheme });
     await page.locator('#createRun .part').first().waitFor();
     expect(await barriers(page)).toEqual([]);
+    await page.goto(address());
     await page.fill('#key', KEY);
     await page.click('#start');
     await page.locator('#log li', { hasText: 'run.completed' }).waitFor();
@@ -203,8 +217,10 @@ describe('the front door', () => {
   });
 
   it.each([360, 768, 1360])('fits a window %i wide', async (width) => {
-    const { page } = await visit(browser, address('#createRun'), { viewport: { width, height: 800 } });
+    const { page } = await visit(browser, reference('#createRun'), { viewport: { width, height: 800 } });
     await page.locator('#createRun .part').first().waitFor();
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
+    await page.goto(address());
     await page.fill('#key', KEY);
     await page.click('#start');
     await page.locator('#log li', { hasText: 'run.completed' }).waitFor();

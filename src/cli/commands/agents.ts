@@ -28,7 +28,7 @@ const list: CommandSpec = {
 };
 
 const get = getCommand(
-  { group: 'agents', takes: '<agentId>', exampleId: 'vendor.acme.support.triage' },
+  { group: 'agents', takes: '<agentId>', exampleId: 'vendor.example.triage.sorter' },
   'Show an agent: its persona, its tools and when it escalates to a person',
   (client, id) => client.getAgent(id),
 );

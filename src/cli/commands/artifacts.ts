@@ -8,18 +8,19 @@ import { valueLines } from '../value-lines.ts';
 export const artifacts: CommandSpec = {
   name: 'artifacts',
   takes: '<runId> [artifactId]',
-  summary: 'List the artifacts of a run, or print one',
+  summary: 'List the artifacts of a run, or print one, by its id or by its node',
   example: 'runs artifacts run-0mw4x2c1h0001 report',
   async run(context, { args: [runId = '', artifactId] }) {
     const client = await context.client();
-    if (artifactId !== undefined) {
-      const artifact = await client.getArtifact(runId, artifactId);
-      context.show(artifact, () => valueLines(artifact.data));
-      return EXIT.done;
-    }
     const created = (await eventsOf(client, runId)).flatMap((event) =>
       event.type === 'artifact.created' ? [event.payload] : [],
     );
+    if (artifactId !== undefined) {
+      const ofNode = created.findLast(({ nodeId }) => nodeId === artifactId);
+      const artifact = await client.getArtifact(runId, ofNode?.artifactId ?? artifactId);
+      context.show(artifact, () => valueLines(artifact.data));
+      return EXIT.done;
+    }
     context.show(
       created,
       () =>

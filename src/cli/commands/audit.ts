@@ -25,7 +25,7 @@ const verify: CommandSpec = {
       'trust this public key and those it leads to: base64 or the path of a PEM file (default: the keys in the export)',
     '--anchor <file...>': 'compare with the checkpoints in this anchor file, which also shows a log that was cut off',
   },
-  example: 'audit verify audit.json --anchor anchors.jsonl',
+  example: 'audit verify audit.json',
   async run(context, { args: [path = ''], options: { key, anchor } }) {
     try {
       const keys = await Promise.all(listOption(key).map(trustedKey));

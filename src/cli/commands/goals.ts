@@ -100,7 +100,8 @@ const create: CommandSpec = {
       }),
       ...boundsFromOptions(options),
     } as GoalRequest;
-    return showGoal(context, await (await context.client()).createGoal(body));
+    showGoal(context, await (await context.client()).createGoal(body));
+    return EXIT.done;
   },
 };
 
@@ -133,7 +134,8 @@ const plan: CommandSpec = {
     '--input <json>': 'inputs of each run: a JSON object, @file, or - for standard input',
     '--set <name=value...>': 'one input',
   },
-  example: 'goals plan goal-0mw4x2c1h0001 --workflow release-check --criterion "done=outputs.report.open == 0"',
+  example:
+    'goals plan goal-0mw4x2c1h0001 --workflow nightly-report --criterion "nothing-overdue=outputs.count.overdue.size() == 0"',
   async run(context, { args: [goalId = ''], options }) {
     const client = await context.client();
     const given = await planFromOptions(context, options);

@@ -38,7 +38,7 @@ const get: CommandSpec = {
   takes: '<name>',
   summary: 'Show a pack with its chains or agents (default: the version in use)',
   flags: VERSION_FLAG,
-  example: 'packs get vendor.acme.support --pack-version 1.2.0',
+  example: 'packs get vendor.example.triage --pack-version 1.0.0',
   async run(context, { args: [name = ''], options }) {
     const pack = await (await context.client()).getPack(name, defined({ version: stringOption(options.packVersion) }));
     const { chains, agents, manifest: _manifest, file: _file, ...rest } = pack;
@@ -60,7 +60,7 @@ const install: CommandSpec = {
     '--registry <url>': 'registry URL to install from; `folder` for the registry folder of the host',
     ...VERSION_FLAG,
   },
-  example: 'packs install support/pack.json',
+  example: 'packs install examples/triage/pack.json',
   async run(context, { args: [source = ''], options }) {
     const registry = stringOption(options.registry);
     const pack = await (await context.client()).installPack(
@@ -111,7 +111,7 @@ const uninstall: CommandSpec = {
   takes: '<name>',
   summary: 'Uninstall a version (default: the one in use); the previous version is used again',
   flags: { ...VERSION_FLAG, '--yes': 'skip the confirmation' },
-  example: 'packs uninstall vendor.acme.support --yes',
+  example: 'packs uninstall vendor.example.triage --yes',
   async run(context, { args: [name = ''], options }) {
     const version = stringOption(options.packVersion);
     await confirm(context.terminal, options.yes === true, `Uninstall ${version ?? 'the version in use'} of ${name}?`);
@@ -145,7 +145,7 @@ const expand: CommandSpec = {
     '--set <name=value...>': 'one parameter',
     '--input <json>': 'parameters: a JSON object, @file, or - for standard input',
   },
-  example: 'packs expand vendor.acme.support vendor.acme.triage --set queue=billing --json',
+  example: 'packs expand vendor.acme.waiting vendor.acme.pause --set ms=20 --json',
   async run(context, { args: [packName = '', chainId = ''], options }) {
     const parameters = await inputsFromOptions(context, options);
     const expanded = await (await context.client()).expandWorkflowChain({ packName, chainId, parameters });

@@ -101,7 +101,7 @@ const diff: CommandSpec = {
       ...(obstacle ? [context.paint('yellow', sanitize(`cannot be applied: ${obstacle.message}`))] : []),
       ...nearest.map(({ ref, score }) => sanitize(`similar to ${ref}: ${Math.round(score * 100)} %`)),
     ]);
-    return exitOfProposal(await client.getProposal(proposalId));
+    return EXIT.done;
   },
 };
 
@@ -131,13 +131,15 @@ const revise: CommandSpec = {
     });
     const json = stringOption(options.artifactJson);
     if (json === undefined && Object.keys(changes).length > 0) {
-      return showProposal(context, await client.reviseProposal(proposalId, changes));
+      showProposal(context, await client.reviseProposal(proposalId, changes));
+      return EXIT.done;
     }
     const artifact =
       json === undefined
         ? await editedArtifact(context, client, proposalId)
         : await parseJsonObject(context.terminal, json, '--artifact-json');
-    return showProposal(context, await client.reviseProposal(proposalId, { artifact, ...changes }));
+    showProposal(context, await client.reviseProposal(proposalId, { artifact, ...changes }));
+    return EXIT.done;
   },
 };
 

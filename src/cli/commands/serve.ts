@@ -67,7 +67,7 @@ function readConfigOrFail(flags: [name: string, value: string | boolean][]): Con
   } catch (error) {
     if (!(error instanceof BadConfig)) throw error;
     fail(
-      `Capstan could not start. Fix these settings:\n${error.problems.map((problem) => `  - ${problem}`).join('\n')}`,
+      `Capstan could not start with these settings:\n${error.problems.map((problem) => `  - ${problem}`).join('\n')}`,
       EXIT_USAGE,
     );
     return undefined;

@@ -38,7 +38,7 @@ const list: CommandSpec = {
 };
 
 const get = getCommand(
-  { group: 'tools', takes: '<toolId>', exampleId: 'capstan.workflow:look-up' },
+  { group: 'tools', takes: '<toolId>', exampleId: 'capstan.workflow:support-triage' },
   'Show a tool: its inputs and its effects',
   (client, id) => client.getTool(id),
 );

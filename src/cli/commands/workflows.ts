@@ -60,10 +60,10 @@ const register: CommandSpec = {
 async function readDefinition(file: string): Promise<WorkflowDefinition> {
   const { definition, problems } = await readFile(file);
   if (definition) return definition;
-  const [first] = problems;
-  throw new UsageError(
-    `${file} is not valid: ${first!.path}: ${first!.message} See \`capstan workflows validate ${file}\`.`,
-  );
+  const [first, ...others] = problems;
+  const more = others.length > 0 ? ` \`capstan workflows validate ${file}\` shows ${others.length} more.` : '';
+  const message = first!.message.replace(/(?<![.?!])$/, '.');
+  throw new UsageError(`${file} is not valid: ${first!.path}: ${message}${more}`);
 }
 
 const list: CommandSpec = {

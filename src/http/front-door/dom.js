@@ -34,6 +34,13 @@ export async function fetchJson(path) {
   return response.json();
 }
 
+/** Says in the place of an element why it could not be filled. */
+export function complain(id, error) {
+  byId(id).replaceChildren(
+    element('p', { class: 'notice', role: 'alert' }, `This could not be loaded: ${error.message}.`),
+  );
+}
+
 const TOKENS = /("(?:\\.|[^"\\])*")(\s*:)?|\b(?:true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
 /** JSON as text with syntax colours. */

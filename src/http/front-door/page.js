@@ -1,6 +1,5 @@
-import { byId, element, fetchJson, prettyJson, ROOT } from './dom.js';
+import { byId, complain, element, fetchJson, prettyJson, ROOT } from './dom.js';
 import { createLines, curl } from './lines.js';
-import { openLinked, showReference } from './reference.js';
 import { exampleRun, setUpTryIt } from './try-it.js';
 
 const lines = createLines(ROOT);
@@ -9,13 +8,6 @@ showSteps();
 followFields();
 setUpTryIt(lines);
 showDiscovery().catch((error) => complain('families', error));
-fetchJson('/v1/openapi.json')
-  .then((api) => {
-    showReference(api, lines);
-    openLinked();
-    addEventListener('hashchange', openLinked);
-  })
-  .catch((error) => complain('operations', error));
 
 function showSteps() {
   const steps = [
@@ -56,12 +48,12 @@ async function showDiscovery() {
   );
   const discovery = await fetchJson('/.well-known/openwop');
   byId('families').replaceChildren(...Object.entries(discovery).map(([name, value]) => family(name, value)));
-  const { implementation, protocolVersion, supportedTransports = [] } = discovery;
+  const { implementation, protocolVersion } = discovery;
   const facts = [
+    ['Health', await health()],
     ['Address', location.host],
     ['Version', implementation.version],
     ['Protocol', `OpenWOP ${protocolVersion}`],
-    ['Transport', supportedTransports.join(', ')],
   ];
   byId('facts').replaceChildren(
     ...facts.map(([name, value]) => element('div', {}, element('dt', {}, name), element('dd', {}, value))),
@@ -72,8 +64,8 @@ function family(name, value) {
   return element('div', { class: 'family' }, element('h3', {}, name), element('pre', {}, prettyJson(value)));
 }
 
-function complain(id, error) {
-  byId(id).replaceChildren(
-    element('p', { class: 'notice', role: 'alert' }, `This could not be loaded: ${error.message}.`),
-  );
+/** Whether the host takes work, as its probe says. */
+async function health() {
+  const { ok } = await fetch(`${ROOT}/readyz`);
+  return ok ? 'ready' : 'not ready, see /readyz';
 }

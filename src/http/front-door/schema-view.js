@@ -26,7 +26,10 @@ export function createSchemaView(schemas) {
   }
 
   function fieldsOf({ properties, required = [] }) {
-    const fields = Object.entries(properties).map(([name, schema]) => field(name, schema, required.includes(name)));
+    const isRequired = ([name]) => required.includes(name);
+    const fields = Object.entries(properties)
+      .sort((one, other) => Number(isRequired(other)) - Number(isRequired(one)))
+      .map(([name, schema]) => field(name, schema, required.includes(name)));
     return fields.length === 0 ? [] : [element('ul', { class: 'schema' }, fields)];
   }
 

@@ -28,7 +28,7 @@ interface ForkRequest {
   readonly by: Subject;
 }
 
-/** Values of a branch that replace those of its source. */
+/** Values of a branch instead of those of its source: `inputs` one by one, the others as a whole. */
 export interface Overlay {
   readonly inputs?: JsonObject;
   readonly configurable?: Configurable;
@@ -74,7 +74,7 @@ function newRunOf({ source, workflow, fromSeq, mode, overlay, by }: ForkRequest,
   return {
     subject,
     workflow,
-    inputs: overlay.inputs ?? facts.inputs,
+    inputs: { ...facts.inputs, ...overlay.inputs },
     sensitiveInputs: facts.sensitiveInputs,
     configurable: overlay.configurable ?? facts.configurable,
     tags: overlay.tags ?? facts.tags,

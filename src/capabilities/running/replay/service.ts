@@ -76,7 +76,11 @@ export class ReplayService {
     { inputs, configurable, metadata }: ForkOptions['overlay'],
   ): Promise<Refusal | undefined> {
     const facts = factsOf(source);
-    const given = { inputs: inputs ?? facts.inputs, configurable: configurable ?? facts.configurable, metadata };
+    const given = {
+      inputs: { ...facts.inputs, ...inputs },
+      configurable: configurable ?? facts.configurable,
+      metadata,
+    };
     return this.#needs.runs.check(caller, given, plan);
   }
 }

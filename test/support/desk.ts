@@ -1,0 +1,55 @@
+import { execFile } from 'node:child_process';
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+/** What is called by name on the pages, wherever these tests run. */
+const PROGRAMS = { capstan: 'bin/capstan.js', curl: 'test/support/curl.mjs', jq: 'test/support/jq.mjs' };
+
+/** What came of pasted lines. */
+export interface Pasted {
+  readonly code: number;
+  /** What a person would have read, output and errors. */
+  readonly shown: string;
+}
+
+/** A place where a reader of the pages pastes what they say: a folder with the examples, and a shell. */
+export class Desk {
+  readonly folder: string;
+  readonly #environment: Record<string, string | undefined>;
+
+  constructor(folder: string, environment: Record<string, string>) {
+    this.folder = folder;
+    const programs = join(folder, 'programs');
+    mkdirSync(programs, { recursive: true });
+    for (const [name, path] of Object.entries(PROGRAMS)) {
+      writeFileSync(join(programs, name), `#!/bin/sh\nexec "${process.execPath}" "${join(ROOT, path)}" "$@"\n`);
+      chmodSync(join(programs, name), 0o755);
+    }
+    // In a checkout, npx finds the command of the checkout.
+    writeFileSync(join(programs, 'npx'), '#!/bin/sh\nexec "$@"\n');
+    chmodSync(join(programs, 'npx'), 0o755);
+    symlinkSync(join(ROOT, 'examples'), join(folder, 'examples'));
+    this.#environment = {
+      PATH: [programs, dirname(process.execPath), process.env.PATH].join(delimiter),
+      HOME: folder,
+      XDG_CONFIG_HOME: join(folder, 'config'),
+      NO_COLOR: '1',
+      ...environment,
+    };
+  }
+
+  /** Pastes lines into a shell that stops at the first one that fails. */
+  async paste(lines: string): Promise<Pasted> {
+    const pasted = promisify(execFile)('bash', ['--norc', '-euo', 'pipefail', '-c', lines], {
+      cwd: this.folder,
+      env: this.#environment,
+    });
+    const { stdout, stderr, ...rest } = await pasted.catch(
+      (error: { code: number; stdout: string; stderr: string }) => error,
+    );
+    return { code: 'code' in rest ? rest.code : 0, shown: `${stdout}\n${stderr}` };
+  }
+}

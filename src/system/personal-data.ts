@@ -31,7 +31,7 @@ const DETECTORS: Readonly<Record<PersonalDataKind, readonly Detector[]>> = {
       pattern: /(?<![\w+/])(?:\+|00)[1-9]\d{0,2}(?:[ ./-]{0,2}\(?\d{1,5}\)?){2,6}(?<=\d)(?!\w)/g,
       isMeant: hasPhoneLength,
     },
-    { pattern: /(?<![\w.-])\(?0\d{1,5}\)?(?:[ /-]{1,3}\d{2,8}){1,5}(?![\w-])/g, isMeant: hasPhoneLength },
+    { pattern: /(?<![\w.-])(?:\(0\d{1,5}\)|0\d{1,5})(?:[ /-]{1,3}\d{2,8}){1,5}(?![\w-])/g, isMeant: hasPhoneLength },
   ],
   address: [
     {

@@ -5,7 +5,7 @@ import { freshFolder } from '../support/database.ts';
 import { fixed, line, node, register, unique, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { startTestHost } from '../support/host.ts';
-import { INSTALLED } from '../support/proposals.ts';
+import { drafted, INSTALLED, template } from '../support/proposals.ts';
 import { scriptedModel } from '../support/scripted-model.ts';
 import { onEachStore, STORES } from '../support/stores.ts';
 import { until } from '../support/until.ts';
@@ -407,6 +407,24 @@ describe.each(STORES)('synthesis that nobody asks for, on %s', (kind) => {
       });
     } finally {
       for (const host of hosts.reverse()) await host.stop();
+    }
+  });
+});
+
+describe('a tenant whose list of undecided proposals is full', () => {
+  it('is told so, and not that there is nothing to learn', async () => {
+    const host = await startTestHost('sqlite', inject('postgresUrl'), {
+      proposals: { activation: 'approval-gate', gates: [], pendingMax: 1 },
+    });
+    try {
+      const api = host.as('editor');
+      await drafted(api, 'prompt-template', template());
+      const { workflowId } = await prompted(api);
+      for (let count = 0; count < 3; count++) await corrected(api, await ran(api, workflowId), 'Be brief.');
+      const body = await synthesized(api, { kinds: ['prompt-template'] });
+      expect(body).toEqual({ created: [], scannedRuns: 3, pendingLimitReached: true });
+    } finally {
+      await host.stop();
     }
   });
 });

@@ -231,7 +231,7 @@ const synthesize: CommandSpec = {
   example: 'proposals synthesize --kind automation',
   async run(context, { options }) {
     const reply = await (await context.client()).synthesizeProposals(synthesisRequest(options));
-    const { created, scannedRuns } = reply;
+    const { created, scannedRuns, pendingLimitReached } = reply;
     context.show(
       reply,
       () => [
@@ -242,6 +242,7 @@ const synthesize: CommandSpec = {
               created.map((each) => [each.id, each.kind, each.title]),
             )),
         `Drafted ${created.length} proposals from ${scannedRuns} new runs.`,
+        ...(pendingLimitReached ? ['Too many proposals wait for a decision. Decide on some, then draft again.'] : []),
       ],
       () => created.map(({ id }) => id),
     );

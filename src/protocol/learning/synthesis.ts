@@ -35,6 +35,9 @@ export const SynthesizeReply = Type.Object(
       minimum: 0,
       description: 'Number of runs analysed: those that ended since the last analysis',
     }),
+    pendingLimitReached: Type.Optional(
+      Type.Literal(true, { description: 'Nothing more was drafted because too many proposals wait for a decision' }),
+    ),
   },
   { $id: 'SynthesizeReply' },
 );

@@ -47,6 +47,13 @@ interface ScanOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** What a scan drafted. */
+export interface ScanResult {
+  readonly created: readonly Proposal[];
+  /** Whether it stopped because too many proposals wait for a decision. */
+  readonly pendingLimitReached?: true;
+}
+
 /** One scan: every miner looks for habits, and a proposal is drafted for each that is new or has grown. */
 export class Scan {
   readonly #options: ScanOptions;
@@ -57,18 +64,18 @@ export class Scan {
   }
 
   /** Drafts proposals until the tenant has as many pending ones as it may have. */
-  async run(): Promise<Proposal[]> {
+  async run(): Promise<ScanResult> {
     const { mining, kinds = ARTIFACT_KINDS, signal } = this.#options;
     const created: Proposal[] = [];
     for (const kind of ARTIFACT_KINDS.filter((each) => kinds.includes(each))) {
       for await (const habit of MINERS[kind](mining)) {
-        if (signal?.aborted) return created;
+        if (signal?.aborted) return { created };
         const outcome = await this.#propose(habit);
-        if (outcome === TOO_MANY_PENDING) return created;
+        if (outcome === TOO_MANY_PENDING) return { created, pendingLimitReached: true };
         if (outcome && !isRefusal(outcome)) created.push(outcome);
       }
     }
-    return created;
+    return { created };
   }
 
   async #propose(habit: Habit): Promise<Proposal | Refusal | undefined> {

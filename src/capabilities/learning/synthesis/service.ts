@@ -1,5 +1,5 @@
 import { NOT_FOUND, type Refusal } from '../../../protocol/errors.ts';
-import type { ArtifactKind, Proposal } from '../../../protocol/learning/proposals.ts';
+import type { ArtifactKind } from '../../../protocol/learning/proposals.ts';
 import { RUN_PREFIX } from '../../../runtime/creation.ts';
 import { KeyedMutex } from '../../../runtime/keyed-mutex.ts';
 import { identityOf } from '../../../runtime/run-row.ts';
@@ -17,7 +17,7 @@ import type { MiningContext } from './habit.ts';
 import { Neighbours } from './neighbours.ts';
 import { latestRun } from './records.ts';
 import { RunCollector } from './run-collector.ts';
-import { Scan } from './scan.ts';
+import { Scan, type ScanResult } from './scan.ts';
 import type { SynthesisSettings } from './settings.ts';
 import type { Writer } from './wording.ts';
 
@@ -29,8 +29,7 @@ interface SynthesisRequest {
 }
 
 /** The result of a scan. */
-interface SynthesisResult {
-  readonly created: readonly Proposal[];
+interface SynthesisResult extends ScanResult {
   /** Runs that the caller may see and that were read for the first time. */
   readonly scannedRuns: number;
 }
@@ -98,7 +97,7 @@ export class SynthesisService {
       personalData: this.#settings.personalData,
       signal,
     });
-    return { created: await scan.run(), scannedRuns };
+    return { ...(await scan.run()), scannedRuns };
   }
 
   #miningFor({ subject }: Caller, { sourceRunIds, since }: SynthesisRequest): MiningContext {

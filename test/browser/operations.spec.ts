@@ -44,7 +44,7 @@ describe('the operations and quality pages', () => {
     const name = unique('robot');
     await page.getByRole('button', { name: 'New key' }).click();
     await page.getByLabel('Name').fill(name);
-    await page.getByLabel('Role').selectOption('editor');
+    await page.getByLabel('Role', { exact: true }).selectOption('editor');
     await page.getByRole('button', { name: 'Make key' }).click();
     const key = await page.getByRole('dialog').locator('code').innerText();
     const bearer = { headers: { authorization: `Bearer ${key}` } };

@@ -85,7 +85,7 @@ describe('the workflow pages', () => {
     expect(unexpected(visited, /status of 422/)).toEqual([]);
   });
 
-  it('ports are connected by dragging from one to the other, and it can be undone', async () => {
+  it('ports are connected by dragging from one to the other', async () => {
     const id = unique('ports');
     const nodes = [
       node('first', 'core.delay', { config: { delayMs: 1 } }),
@@ -106,7 +106,7 @@ describe('the workflow pages', () => {
     expect(body.edges).toMatchObject([{ sourceNodeId: 'first', targetNodeId: 'second' }]);
   });
 
-  it('a condition is edited, and a wrong one is said before anything is saved', async () => {
+  it('a condition is edited, undone and redone, and a wrong one is said before anything is saved', async () => {
     const id = unique('conditions');
     const nodes = [
       node('a', 'core.identity', { inputs: { n: fixed(1) } }),

@@ -85,7 +85,7 @@ function useDeeds(
   const { artifactHash, obstacle, gate, uninstalledAt } = evidence;
   const refresh = useRefresh(id);
   const apply = useMutation({
-    mutationFn: () => (gate ? grant(evidence, gate.nodeId) : applyProposal(id, artifactHash)),
+    mutationFn: async (): Promise<object> => (gate ? grant(evidence, gate.nodeId) : applyProposal(id, artifactHash)),
     onSuccess: (reply) => {
       say('installedArtifactRef' in reply ? 'It is applied.' : 'Your part is done.');
       refresh();

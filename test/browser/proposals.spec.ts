@@ -124,7 +124,7 @@ describe('the proposal pages', () => {
     expect(await page.getByRole('button', { name: 'Apply' }).count()).toBe(0);
   });
 
-  it('is applied from the inbox, with the hash', async () => {
+  it('is applied from the inbox', async () => {
     const { id } = await draft(template(), { title: 'From the inbox' });
     const visited = await open(KEYS.reviewer.key, `inbox?item=proposal:${id}`);
     await visited.page

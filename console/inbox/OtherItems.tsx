@@ -164,7 +164,7 @@ export function ProposalItem({ item, onAnswer }: ItemProps) {
   useKeys('Proposal', [{ keys: 'Enter', label: 'Review the proposal', act: open }]);
   if (evidence.isError) return <Problem error={evidence.error} />;
   if (!proposal.data || !evidence.data) return <Skeleton lines={5} />;
-  const { artifactHash, obstacle, sources } = evidence.data;
+  const { artifactHash, obstacle, sources, gate } = evidence.data;
   const applying: Deed = {
     keys: 'a',
     label: 'Apply',
@@ -202,7 +202,8 @@ export function ProposalItem({ item, onAnswer }: ItemProps) {
             Review what changes
           </Link>
         </p>
-        <Deeds deeds={obstacle ? [rejecting] : [applying, rejecting]} />
+        {gate && <p className="quiet">Its gate is open: the votes are given there.</p>}
+        <Deeds deeds={obstacle || gate ? [rejecting] : [applying, rejecting]} />
       </div>
     </>
   );

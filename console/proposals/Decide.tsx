@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Archive, Check, Pencil, ShieldAlert, Trash2, X } from 'lucide-react';
 import { useState } from 'react';
 import type { Proposal, ProposalEvidence } from '../../src/protocol/learning/proposals.ts';
-import { meetsRole } from '../../src/protocol/trust/scopes.ts';
+import { meetsRole, type Role } from '../../src/protocol/trust/scopes.ts';
 import { client } from '../api/client.ts';
 import { applyProposal } from '../api/proposals.ts';
 import { useMay, useSession } from '../api/session.ts';
@@ -80,14 +80,14 @@ function useDeeds(
   open: (what: 'reject' | 'override' | 'uninstall') => void,
 ): readonly Deed[] {
   const may = useMay();
-  const { role } = useSession();
+  const { role, principal } = useSession();
   const { id, state } = proposal;
   const { artifactHash, obstacle, gate, uninstalledAt } = evidence;
   const refresh = useRefresh(id);
   const apply = useMutation({
-    mutationFn: () => applyProposal(id, artifactHash),
+    mutationFn: async (): Promise<object> => (gate ? grant(evidence, gate.nodeId) : applyProposal(id, artifactHash)),
     onSuccess: (reply) => {
-      say('installedArtifactRef' in reply ? 'It is applied.' : 'Your part is done. It waits for approval by others.');
+      say('installedArtifactRef' in reply ? 'It is applied.' : 'Your part is done.');
       refresh();
     },
     onError: complain,
@@ -95,7 +95,7 @@ function useDeeds(
   const archive = useMutation({ mutationFn: () => client.archiveProposal(id), onSuccess: refresh, onError: complain });
   const isPending = state === 'draft' || state === 'revised';
   const [canApply, canWrite] = [may('proposals:activate'), may('proposals:write')];
-  const canVote = canApply && (gate?.requiredRole === undefined || meetsRole(role, gate.requiredRole));
+  const canVote = canApply && whyNot(evidence, principal, role) === undefined;
   return [
     isPending &&
       canVote &&
@@ -144,6 +144,23 @@ function useDeeds(
   ].filter((deed) => typeof deed === 'object');
 }
 
+/** Votes for exactly what was looked at. */
+function grant({ runId, artifactHash }: ProposalEvidence, nodeId: string) {
+  return client.resolveInterruptByRun(runId, nodeId, { resumeValue: { decision: 'granted', artifactHash } });
+}
+
+/** Why somebody with the scope cannot vote at the open gate; undefined if they can, or no gate is open. */
+function whyNot({ gate, revisions }: ProposalEvidence, principal: string, role: Role | undefined): string | undefined {
+  if (!gate) return undefined;
+  if (gate.requiredRole !== undefined && !meetsRole(role, gate.requiredRole)) {
+    return `Only the role ${gate.requiredRole} may approve it.`;
+  }
+  if (gate.grantedBy.includes(principal)) return 'You have approved it. Others have to as well.';
+  return revisions.some(({ by }) => by === principal)
+    ? 'You wrote a revision, so somebody else has to approve it.'
+    : undefined;
+}
+
 function useRefresh(proposalId: string): () => void {
   const cache = useQueryClient();
   return () => {
@@ -153,13 +170,13 @@ function useRefresh(proposalId: string): () => void {
 }
 
 /** What somebody may not do here is said once, with who may. */
-function WhoMay({ proposal: { state }, evidence: { gate } }: DecideProps) {
+function WhoMay({ proposal: { state }, evidence }: DecideProps) {
   const may = useMay();
-  const { role } = useSession();
+  const { role, principal } = useSession();
   if (state !== 'draft' && state !== 'revised') return null;
   if (!may('proposals:activate')) return <p className="quiet">Reviewers and owners may apply it.</p>;
-  if (gate?.requiredRole === undefined || meetsRole(role, gate.requiredRole)) return null;
-  return <p className="quiet">Only the role {gate.requiredRole} may approve it.</p>;
+  const why = whyNot(evidence, principal, role);
+  return why === undefined ? null : <p className="quiet">{why}</p>;
 }
 
 function Gate({ evidence: { gate } }: { readonly evidence: ProposalEvidence }) {
@@ -171,7 +188,7 @@ function Gate({ evidence: { gate } }: { readonly evidence: ProposalEvidence }) {
       <span className="number">
         {grantedBy.length} of {quorum}
       </span>
-      {grantedBy.length > 0 && ` (${grantedBy.join(', ')})`}. Who wrote a revision does not count.
+      {grantedBy.length > 0 && ` (${grantedBy.join(', ')})`}.
     </p>
   );
 }

@@ -108,6 +108,8 @@ describe('the proposal pages', () => {
     await first.page.getByRole('button', { name: 'Apply' }).click();
     await first.page.getByText('It waits for approval:').waitFor();
     await first.page.getByText('0 of 1').waitFor();
+    await first.page.getByText('You wrote a revision, so somebody else has to approve it.').waitFor();
+    expect(await first.page.getByRole('button', { name: /Approve|Apply/ }).count()).toBe(0);
     const second = await open(KEYS.owner.key, `proposals/${id}`);
     await second.page.getByRole('button', { name: 'Approve' }).click();
     await first.page.getByText('Applied', { exact: true }).waitFor();
@@ -122,7 +124,7 @@ describe('the proposal pages', () => {
     expect(await page.getByRole('button', { name: 'Apply' }).count()).toBe(0);
   });
 
-  it('is applied from the inbox, with the hash', async () => {
+  it('is applied from the inbox', async () => {
     const { id } = await draft(template(), { title: 'From the inbox' });
     const visited = await open(KEYS.reviewer.key, `inbox?item=proposal:${id}`);
     await visited.page

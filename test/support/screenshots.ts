@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
 
 /** The pictures that the documents use; the others go where only the one who looks at them finds them. */
-const KEPT: readonly string[] = ['inbox-light', 'inbox-phone-dark', 'proposal-light', 'goal-dark'];
+const KEPT: readonly string[] = ['inbox-light', 'proposal-light', 'goal-dark'];
 
 /** Takes a picture of a page, and keeps it if the documents show it. `CAPSTAN_SHOTS` names a folder for all others. */
 export async function shoot(page: Page, name: string): Promise<void> {

@@ -117,11 +117,16 @@ export class FlowBuilder<V extends TProperties> implements Flow<V> {
     this.variables = variables;
   }
 
-  node<Outputs>(id: string, type: Pick<OwnNode, 'typeId'> | string, options: AnyOptions = {}): Step<Outputs> {
+  // Functions of their own, because workflows take them apart.
+  readonly node = <Outputs>(
+    id: string,
+    type: Pick<OwnNode, 'typeId'> | string,
+    options: AnyOptions = {},
+  ): Step<Outputs> => {
     return this.#add(id, typeof type === 'string' ? type : type.typeId, options);
-  }
+  };
 
-  gate(id: string, given: Parameters<Flow<V>['gate']>[1]): Step<{ action: string; decidedBy: string }> {
+  readonly gate = (id: string, given: Parameters<Flow<V>['gate']>[1]): Step<{ action: string; decidedBy: string }> => {
     const {
       name,
       notes,
@@ -137,30 +142,35 @@ export class FlowBuilder<V extends TProperties> implements Flow<V> {
     } = given;
     const settings = { name, notes, artifactType, outputRole, outputSensitivity, disabled, agent, after, retry };
     return this.#add(id, 'core.approvalGate', { ...defined(settings), ...(inputs ? { inputs } : {}), config });
-  }
+  };
 
-  set<T>(id: string, { name }: Variable<T>, value: T | Value<T>, settings: StepSettings = {}): Step<Nothing> {
+  readonly set = <T>(
+    id: string,
+    { name }: Variable<T>,
+    value: T | Value<T>,
+    settings: StepSettings = {},
+  ): Step<Nothing> => {
     return this.#add(id, 'core.setVariable', { ...settings, config: { name }, inputs: { value } });
-  }
+  };
 
-  subWorkflow<C extends TProperties>(
+  readonly subWorkflow = <C extends TProperties>(
     id: string,
     { id: workflowId }: OwnWorkflow<C>,
     { inputs, outputs, onChildFailure, ...settings }: SubWorkflowOptions<C, V> = {},
-  ): Step<{ childRunId: string; childStatus: string }> {
+  ): Step<{ childRunId: string; childStatus: string }> => {
     const mappings = { inputMapping: inputs && namesOf(inputs), outputMapping: outputs, onChildFailure };
     return this.#add(id, 'core.subWorkflow', { ...settings, config: { workflowId, ...defined(mappings) } });
-  }
+  };
 
-  forEach<C extends TProperties, Item extends keyof TypesOf<C>>(
+  readonly forEach = <C extends TProperties, Item extends keyof TypesOf<C>>(
     id: string,
     { id: workflowId }: OwnWorkflow<C>,
     { items, as, result, inputs, concurrency, onChildFailure, ...settings }: ForEachOptions<C, Item>,
-  ): Step<{ results: never[]; completed: number; total: number }> {
+  ): Step<{ results: never[]; completed: number; total: number }> => {
     const mappings = { resultVariable: result, inputMapping: inputs && namesOf(inputs), concurrency, onChildFailure };
     const config = { workflowId, itemVariable: as, ...defined(mappings) };
     return this.#add(id, 'vendor.capstan.flow.for-each', { ...settings, config, inputs: { array: items } });
-  }
+  };
 
   #add<Outputs>(id: string, typeId: string, options: AnyOptions): Step<Outputs> {
     if (this.nodes.some((node) => node.id === id)) {
@@ -182,16 +192,33 @@ export class FlowBuilder<V extends TProperties> implements Flow<V> {
     return new Step(id);
   }
 
-  /** What is named comes first; a step whose outputs are used needs no name. */
+  /** A step whose outputs are used comes first, though `after` does not name it. */
   #connect(targetNodeId: string, after: readonly (Step<unknown> | Way)[], sources: readonly PortValue[]): void {
     const ways = after.map((each) => (each instanceof Way ? each : new Way(each, {})));
-    for (const { from, condition, triggerRule } of ways) {
-      const rules = { ...(condition ? { condition } : {}), ...(triggerRule ? { triggerRule } : {}) };
-      this.edges.push({ sourceNodeId: from.id, targetNodeId, ...rules });
+    const earlier = this.#upTo(ways.map(({ from }) => from.id));
+    const used = new Set(sources.flatMap((source) => this.#stepsIn(source)).filter((id) => !earlier.has(id)));
+    const isConditional = ways.some(({ condition, triggerRule }) => condition || triggerRule);
+    if (isConditional && used.size > 0) {
+      const names = [...used].join(', ');
+      // An edge that always holds would start the step although the condition is false.
+      throw new ProjectProblem(
+        `The step ${targetNodeId} of ${this.#workflowId} uses ${names}, and starts under a condition of another step. Let that one come after ${names}.`,
+      );
     }
-    const used = new Set(sources.flatMap((source) => this.#stepsIn(source)));
-    for (const { from } of ways) used.delete(from.id);
+    for (const { from, condition, triggerRule } of ways) {
+      this.edges.push({ sourceNodeId: from.id, targetNodeId, ...defined({ condition, triggerRule }) });
+    }
     for (const sourceNodeId of used) this.edges.push({ sourceNodeId, targetNodeId });
+  }
+
+  /** Steps and everything before them. */
+  #upTo(ids: readonly string[]): ReadonlySet<string> {
+    const found = new Set(ids);
+    // Edges lead only to steps that were added later, so one pass from the last edge to the first finds all.
+    for (const { sourceNodeId, targetNodeId } of this.edges.toReversed()) {
+      if (found.has(targetNodeId)) found.add(sourceNodeId);
+    }
+    return found;
   }
 
   /** The steps that a value comes from; expressions name them as `nodes.id`. */

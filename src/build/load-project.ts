@@ -9,8 +9,6 @@ import { ProjectProblem } from './project-problem.ts';
 /** The names that the file of a project may have. */
 const NAMES = ['capstan.config.ts', 'capstan.config.mts', 'capstan.config.js', 'capstan.config.mjs'];
 
-let areImportsServed = false;
-
 /** Loads the project in a folder. What is wrong with it is a `ProjectProblem` that names the file and the line. */
 export async function loadProject(folder: string): Promise<Project> {
   const root = resolve(folder);
@@ -18,8 +16,7 @@ export async function loadProject(folder: string): Promise<Project> {
   if (file === undefined) {
     throw new ProjectProblem(`${root} has no ${NAMES[0]}. \`capstan init\` makes a project.`);
   }
-  if (!areImportsServed) serveOwnImports();
-  areImportsServed = true;
+  serveOwnImports();
   const { default: project } = await importFile(file, root);
   if (!isProject(project)) {
     throw new ProjectProblem(

@@ -34,7 +34,7 @@ export interface TestOptions {
    * `{ answers: { answer } }` for `ask`. If there is no answer, it times out, or the test ends with a waiting run.
    */
   readonly answer?: (question: TestQuestion) => JsonObject | undefined;
-  /** What a model called `test` answers, in order, as in the script of a scripted provider. */
+  /** What models answer: the first entry that matches, as in the script of a scripted provider. */
   readonly model?: readonly JsonObject[];
 }
 
@@ -81,17 +81,12 @@ interface Tested {
 
 const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
-async function startTested(
-  project: ProjectDefinition,
-  folder: string,
-  answers: TestOptions['model'] = [],
-): Promise<Tested> {
-  const [script, workflowsFolder] = [join(folder, 'model.json'), join(folder, 'workflows')];
-  writeFileSync(script, JSON.stringify({ answers }));
+async function startTested(project: ProjectDefinition, folder: string, answers: TestOptions['model']): Promise<Tested> {
+  const workflowsFolder = join(folder, 'workflows');
   mkdirSync(workflowsFolder);
-  const models = [{ provider: 'test', kind: 'scripted', script, models: ['test'] }];
-  const settings = { port: '0', data: join(folder, 'data'), models: JSON.stringify(models) };
-  const config = { ...readConfig(settings, {}), workflowsFolder, allowLoopback: true };
+  const models = answers ? { models: JSON.stringify([scripted(folder, answers)]) } : {};
+  const settings = readConfig({ port: '0', data: join(folder, 'data'), ...models }, {});
+  const config = { ...settings, workflowsFolder, allowLoopback: true };
   const clock = new SkippingClock(realClock);
   const found: { host?: Host } = {};
   const finder = defineCapability({
@@ -106,6 +101,12 @@ async function startTested(
   return { running, client: createClient({ url: running.url, key: running.firstKey }), clock, host: found.host! };
 }
 
+function scripted(folder: string, answers: readonly JsonObject[]): JsonObject {
+  const script = join(folder, 'model.json');
+  writeFileSync(script, JSON.stringify({ answers }));
+  return { provider: 'test', kind: 'scripted', script, models: ['test'] };
+}
+
 async function runOn(tested: Tested, workflowId: string, { inputs = {}, answer }: TestOptions): Promise<TestedRun> {
   const { client } = tested;
   const { runId } = await client.createRun({ workflowId, inputs });
@@ -116,17 +117,17 @@ async function runOn(tested: Tested, workflowId: string, { inputs = {}, answer }
     const given = interrupt && answer?.(interrupt);
     if (given) await client.resolveInterruptByRun(runId, interrupt.nodeId, { resumeValue: given });
     else if (interrupt && interrupt.expiresAt === undefined) return reportOn(client, snapshot);
-    else await passTime(tested);
+    else await passTime(tested, snapshot.owner?.tenant);
   }
 }
 
 /** Goes to the time at which the next thing is due, unless something is being done. */
-async function passTime({ running, clock, host }: Tested): Promise<void> {
+async function passTime({ running, clock, host }: Tested, tenant: string | undefined): Promise<void> {
   if (running.isIdle()) {
     const tenants = await host.runtime.store.read<DueTenant>(dueTenants('', 10, []));
-    const times = tenants.flatMap(({ tenant, due_at: at }) => (tenant === '' || at === null ? [] : [Number(at)]));
-    const next = Math.min(...times);
-    if (running.isIdle() && Number.isFinite(next)) clock.skipTo(next);
+    // The housekeeping of the host is always due soon.
+    const next = tenants.find((each) => each.tenant === tenant)?.due_at;
+    if (next != null && running.isIdle()) clock.skipTo(Number(next));
   }
   await sleep(realClock, 1);
 }

@@ -75,6 +75,7 @@ const GRACE_MS = 10_000;
 const NO_SECRET =
   'CAPSTAN_SECRET is not set: whoever reads the store can read webhook secrets, sign audit checkpoints and forge the links that answer interrupts';
 const CONSOLE = new URL('../console/dist/', import.meta.url);
+const DOCS = new URL('../docs/', import.meta.url);
 
 /** Opens the store, builds every capability, then starts to work and to listen. `extra` are capabilities of a program. */
 export async function startHost<Extra extends object = object>(
@@ -306,7 +307,7 @@ function createEdge(
         metrics,
       }),
       ...frontDoorPages(),
-      ...documentationPages(),
+      ...documentationPages(DOCS),
       ...consolePages(CONSOLE),
     ],
     metrics,

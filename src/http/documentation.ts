@@ -12,13 +12,12 @@ const HEADERS = {
   'Cache-Control': 'no-cache',
 };
 const HTML = 'text/html; charset=utf-8';
-const FOLDER = new URL('../../docs/', import.meta.url);
 const REPOSITORY_FILE = /^\.\.\/|^\w+\/|^adr/;
 
-/** Serves the Markdown pages of `docs/`, rendered once at start. */
-export function documentationPages(): PublicPage[] {
-  const names = readdirSync(FOLDER).filter((name) => name.endsWith('.md'));
-  const pages = new Map(names.map((name) => [name.slice(0, -3), readFileSync(new URL(name, FOLDER), 'utf8')]));
+/** Serves the Markdown pages of a folder, rendered once at start. */
+export function documentationPages(folder: URL): PublicPage[] {
+  const names = readdirSync(folder).filter((name) => name.endsWith('.md'));
+  const pages = new Map(names.map((name) => [name.slice(0, -3), readFileSync(new URL(name, folder), 'utf8')]));
   const rendered = new Map([...pages].map(([name, text]) => [name, documentOf(titleOf(text) ?? name, render(text))]));
   const index = documentOf('Documentation', render(`# Documentation\n\n${indexOf(pages)}`));
   return [

@@ -3,8 +3,8 @@ import type { EdgeCondition, PortValue, TriggerRule } from '../protocol/running/
 /** A value that a run will have: an output of a step, a variable or an expression. */
 export class Value<T> {
   readonly source: PortValue;
-  /** Carries the type only; it is never set. */
-  declare readonly type?: T;
+  /** Carries the type only; it is never set. In a list, because a member that may be missing takes `undefined` too. */
+  declare readonly type?: readonly [T];
 
   constructor(source: PortValue) {
     this.source = source;

@@ -49,6 +49,22 @@ describe('capstan init', () => {
     await stop(host);
   });
 
+  it('makes a project whose workflows a tenant of any host can have', async () => {
+    const folder = join(newFolder(), 'my-agent');
+    await runProgram(['init', folder], {});
+    const host = await start(environmentOf(folder));
+    const environment = { CAPSTAN_URL: host.url, CAPSTAN_KEY: KEYS.owner.key };
+    const [same, pushed] = [
+      await runProgram(['workflows', 'diff', folder], environment),
+      await runProgram(['workflows', 'push', folder], environment),
+    ];
+    expect(same).toMatchObject({ code: 0, output: 'remind-of-invoice: same\n' });
+    expect(pushed).toMatchObject({ code: 0, output: 'remind-of-invoice: version 1\n' });
+    const { body } = await host.as('owner').get('/v1/host/capstan/workflows?limit=200');
+    expect(body.items.find(({ id }: { id: string }) => id === 'remind-of-invoice')).toMatchObject({ shared: false });
+    await stop(host);
+  });
+
   it('leaves a folder alone that has something in it', async () => {
     const folder = projectOf({ 'notes.txt': 'mine' });
     const { code, output } = await runProgram(['init', folder], {});

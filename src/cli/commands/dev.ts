@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { watch } from 'node:fs';
+import { existsSync, watch } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
 import type { Cancel } from '../../system/clock.ts';
 import { realClock } from '../../system/real.ts';
 import type { CommandSpec, Context } from '../command.ts';
-import { EXIT } from '../exit.ts';
+import { EXIT, UsageError } from '../exit.ts';
 import { stringOption } from '../values.ts';
 
 /** Editors write a file in several steps; the host is restarted once for all of them. */
@@ -23,6 +23,7 @@ export const dev: CommandSpec = {
   example: 'dev my-agent',
   async run(context, { args: [path = '.'], options }) {
     const folder = resolve(path);
+    if (!existsSync(folder)) throw new UsageError(`There is no folder ${folder}.`);
     const { CAPSTAN_DATA } = context.terminal.environment;
     const data = resolve(stringOption(options.data) ?? CAPSTAN_DATA ?? join(folder, '.capstan', 'data'));
     const port = stringOption(options.port);

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import {
   cel,
@@ -181,5 +182,14 @@ describe('what does not compile', () => {
     expect(wrong).toBeTypeOf('function');
     // @ts-expect-error: the outputs are not those of the schema
     defineNode({ ...price, run: () => ({ amount: 'many', note: '' }) });
+  });
+});
+
+describe('the page about projects', () => {
+  it('shows the example as it is', () => {
+    const page = readFileSync(new URL('../docs/projects.md', import.meta.url), 'utf8');
+    for (const name of ['capstan.config.ts', 'workflows.ts', 'workflows.test.ts']) {
+      expect(page).toContain(readFileSync(new URL(`../examples/project/${name}`, import.meta.url), 'utf8'));
+    }
   });
 });

@@ -1,9 +1,10 @@
-import { IsOptional, type Static, type TObject, type TProperties, type TSchema } from 'typebox';
+import { IsOptional, type TProperties, type TSchema } from 'typebox';
 import { completeWorkflow } from '../engine/definition/complete.ts';
-import type { AuthoredWorkflow, WorkflowDefinition, WorkflowVariable } from '../protocol/running/workflows.ts';
+import type { AuthoredWorkflow, WorkflowVariable } from '../protocol/running/workflows.ts';
 import { callSiteOf } from './call-site.ts';
 import { type Flow, FlowBuilder, type VariablesOf } from './flow.ts';
 import { Variable } from './flow-values.ts';
+import { type OwnWorkflow, placedAt } from './own-workflow.ts';
 
 /** What a workflow in code says about itself. */
 export interface WorkflowHead<V extends TProperties>
@@ -15,19 +16,6 @@ export interface WorkflowHead<V extends TProperties>
    * masks it.
    */
   readonly variables?: V;
-}
-
-/** A workflow in code: the definition of the protocol, and the types of its variables. */
-export interface OwnWorkflow<V extends TProperties = TProperties> extends WorkflowDefinition {
-  /** Carries the type only; it is never set. */
-  readonly variableTypes?: Static<TObject<V>>;
-}
-
-const places = new WeakMap<object, string>();
-
-/** Where a workflow was defined in code, as `file:line:column`. */
-export function definedAt(workflow: object): string | undefined {
-  return places.get(workflow);
 }
 
 /**
@@ -50,9 +38,7 @@ export function defineWorkflow<V extends TProperties = Record<never, never>>(
     edges: flow.edges,
     variables: declared.map(([name, schema]) => variableOf(name, schema)),
   });
-  const place = callSiteOf(defineWorkflow);
-  if (place !== undefined) places.set(definition, place);
-  return definition;
+  return placedAt(definition, callSiteOf(defineWorkflow));
 }
 
 function isOptional(schema: TSchema): boolean {

@@ -3,8 +3,8 @@ import type { ApprovalConfig } from '../capabilities/people/interrupts/door.ts';
 import { defined, type JsonObject } from '../protocol/format/json.ts';
 import type { AuthoredWorkflow, PortValue } from '../protocol/running/workflows.ts';
 import type { OwnNode, Safety } from './define-node.ts';
-import type { OwnWorkflow } from './define-workflow.ts';
 import { Step, Value, type Variable, Way } from './flow-values.ts';
+import type { OwnWorkflow } from './own-workflow.ts';
 import { ProjectProblem } from './project-problem.ts';
 import type { ValueOf, ValueSchema } from './value-schema.ts';
 

@@ -7,8 +7,8 @@ import { AuthoredWorkflow } from '../protocol/running/workflows.ts';
 import { perform } from '../runtime/change.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { Project } from './define-project.ts';
-import { definedAt } from './define-workflow.ts';
 import { nodeTypesOf } from './own-nodes.ts';
+import { definedAt } from './own-workflow.ts';
 import { ProjectProblem } from './project-problem.ts';
 
 const checkShape = validator(AuthoredWorkflow, 'body');

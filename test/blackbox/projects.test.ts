@@ -14,7 +14,7 @@ import { until } from '../support/until.ts';
 /** Goal: a folder of code is a host. Method: projects are written to the disk, and the program is started on them. */
 
 /** Written apart: here it is text, and nothing that this file imports. */
-const BUILD = 'capstan/build';
+const BUILD = "'capstan/build'";
 const EXAMPLE = fileURLToPath(new URL('../../examples/project', import.meta.url));
 const { start, kill, stop, newFolder } = killableHosts();
 
@@ -76,13 +76,13 @@ describe('capstan init', () => {
   });
 });
 
-const WRONG_WORKFLOW = `import { defineProject, defineWorkflow } from '${BUILD}';
+const WRONG_WORKFLOW = `import { defineProject, defineWorkflow } from ${BUILD};
 const wrong = defineWorkflow({ id: 'wrong' }, ({ node }) => {
   node('a', 'core.delay', { config: { delayMss: 5 } });
 });
 export default defineProject({ workflows: [wrong] });
 `;
-const TWICE = `import { defineNode, defineProject } from '${BUILD}';
+const TWICE = `import { defineNode, defineProject } from ${BUILD};
 const one = () =>
   defineNode({ typeId: 'acme.one', description: 'One.', safety: 'pure', run: () => ({}) });
 export default defineProject({ nodes: [one(), one()] });
@@ -114,7 +114,7 @@ describe('a project with a problem', () => {
 
 /** Writes a line for each attempt of an effect; the second effect never ends while the file `hold` is there. */
 const PAYING = `import { appendFileSync, existsSync } from 'node:fs';
-import { defineNode, defineProject, defineWorkflow } from '${BUILD}';
+import { defineNode, defineProject, defineWorkflow } from ${BUILD};
 const at = (name: string): URL => new URL(name, import.meta.url);
 const pay = defineNode({
   typeId: 'acme.pay',

@@ -33,6 +33,11 @@ const serverSettings = defineSettings({
       flag: '--workflows <folder>',
       meaning: 'folder of workflow definitions (*.json) to load at startup',
     },
+    project: {
+      variable: 'CAPSTAN_PROJECT',
+      flag: '--project <folder>',
+      meaning: 'folder of a project (capstan.config.ts) whose nodes and workflows are served instead of the examples',
+    },
     log: {
       variable: 'CAPSTAN_LOG',
       flag: '--log <level>',
@@ -82,6 +87,7 @@ const serverSettings = defineSettings({
       dataFolder: read.text('data') ?? './data',
       databaseUrl: read.url('databaseUrl', ['postgres:', 'postgresql:']),
       workflowsFolder: read.text('workflows'),
+      projectFolder: read.text('project'),
       logLevel: log === 'pretty' || log === 'json' ? 'info' : log,
       /** Undefined if whoever starts the host decides: text for people at a terminal, JSON elsewhere. */
       prettyLog: log === 'pretty' ? true : log === 'json' ? false : undefined,
@@ -137,14 +143,16 @@ export const VARIABLES: Readonly<Record<string, Variable>> = Object.assign({}, .
 
 /**
  * Reads all settings; flags win over the environment. Throws BadConfig with every problem, not only the first. Programs
- * that mount capabilities of their own pass these, to have their settings read too.
+ * that mount capabilities of their own pass these, to have their settings read too; `defaults` are for what neither
+ * flags nor the environment set.
  */
 export function readConfig<Extra extends object = object>(
   flags: SettingTexts = {},
   environment: Environment = process.env,
   extra: readonly MountedWith<Extra>[] = [],
+  defaults: SettingTexts = {},
 ): Config & Extra {
-  const source = sourceOf(flags, environment);
+  const source = sourceOf(flags, environment, defaults);
   const slices = [...SLICES, ...extra.flatMap(({ settings }) => settings ?? [])];
   const values = slices.map((slice) => slice.read(source));
   for (const problem of unknownVariables(environment, slices)) source.problems.add(problem);
@@ -181,9 +189,9 @@ function unknownVariables(environment: Environment, slices: readonly SettingsSli
     });
 }
 
-function sourceOf(flags: SettingTexts, environment: Environment): SettingsSource {
+function sourceOf(flags: SettingTexts, environment: Environment, defaults: SettingTexts): SettingsSource {
   const text = (name: string, { variable }: Variable): string | undefined =>
-    flags[name] ?? (environment[variable] || undefined);
+    flags[name] ?? (environment[variable] || undefined) ?? defaults[name];
   const conformance = text('conformance', VARIABLES.conformance!);
   return {
     text,

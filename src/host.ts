@@ -9,6 +9,7 @@ import { capabilities, loadConformance, type MountedWith, type Services } from '
 import type { BoundRoute } from './capabilities/request.ts';
 import type { Config } from './config.ts';
 import { completeWorkflow } from './engine/definition/complete.ts';
+import { EXAMPLES } from './examples.ts';
 import { consolePages } from './http/console-pages.ts';
 import { openControlSocket } from './http/control-socket.ts';
 import { discoveryDocument } from './http/discovery.ts';
@@ -75,7 +76,6 @@ const NO_SECRET =
   'CAPSTAN_SECRET is not set: whoever reads the store can read webhook secrets, sign audit checkpoints and forge the links that answer interrupts';
 const CONSOLE = new URL('../console/dist/', import.meta.url);
 const DOCS = new URL('../docs/', import.meta.url);
-const EXAMPLES = fileURLToPath(new URL('../examples', import.meta.url));
 
 /** Opens the store, builds every capability, then starts to work and to listen. `extra` are capabilities of a program. */
 export async function startHost<Extra extends object = object>(
@@ -109,7 +109,9 @@ async function startOn<Extra extends object>(
   const { host, assembly } = built;
   store.onHint((topic) => host.runtime.hub.receiveHint(topic));
   for (const { prepare } of assembly.parts) await prepare?.();
-  await loadWorkflows(host, assembly.services, config.workflowsFolder ?? EXAMPLES);
+  const { workflowsFolder, projectFolder } = config;
+  const folder = workflowsFolder ?? (projectFolder === undefined ? fileURLToPath(EXAMPLES) : undefined);
+  if (folder !== undefined) await loadWorkflows(host, assembly.services, folder);
   const server = createEdge(built, config, system.watch);
   await store.commit([maintenanceWork()]);
   const closeControls = await openControls(store, config, system);

@@ -26,6 +26,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
     cwd: ROOT,
     input: {
       main: 'src/cli/main.ts',
+      // What projects import as `capstan/build`, and what their tests are started with.
+      index: 'src/build/index.ts',
+      register: 'src/build/register.ts',
       'sandbox-worker': 'src/system/sandbox-worker.ts',
       'schema-worker': 'src/runtime/validation/schema-worker.ts',
     },

@@ -29,17 +29,21 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   capabilities: ['runtime', 'engine', 'store', 'protocol', 'system'],
   http: ['capabilities', 'runtime', 'engine', 'store', 'protocol', 'system'],
   config: ['capabilities', 'protocol'],
-  build: ['capabilities', 'runtime', 'engine', 'protocol', 'client'],
+  examples: [],
   index: ['config', 'host', 'system', 'version'],
-  host: ['config', 'http', 'capabilities', 'runtime', 'engine', 'store', 'protocol', 'system', 'version'],
+  host: ['config', 'http', 'capabilities', 'runtime', 'engine', 'store', 'protocol', 'system', 'version', 'examples'],
+  build: ['host', 'config', 'client', 'http', 'capabilities', 'runtime', 'engine', 'store', 'protocol', 'system'],
   client: ['protocol'],
   conformance: ['protocol'],
-  cli: ['client', 'conformance', 'protocol', 'version'],
+  cli: ['client', 'conformance', 'protocol', 'version', 'examples'],
 };
 
 /** What does not speak to a host over the wire: the command that is the host, and those that need none. */
 const MAY_ALSO_IMPORT: Record<string, readonly string[]> = {
-  'src/cli/commands/serve.ts': ['host', 'config', 'capabilities', 'system'],
+  'src/cli/commands/serve.ts': ['host', 'config', 'capabilities', 'system', 'build'],
+  'src/cli/commands/dev.ts': ['system'],
+  'src/cli/commands/test.ts': ['build'],
+  'src/cli/workflow-folder.ts': ['build', 'engine'],
   'src/cli/store-report.ts': ['store', 'capabilities', 'system'],
   'src/cli/commands/audit.ts': ['system'],
   'src/cli/audit-file.ts': ['system'],

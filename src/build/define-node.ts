@@ -1,6 +1,7 @@
 import type { RunError } from '../protocol/errors.ts';
 import type { JsonObject } from '../protocol/format/json.ts';
 import { NodeFailure } from '../runtime/node-failure.ts';
+import { callSiteOf } from './call-site.ts';
 import type { ValueOf, ValueSchema } from './value-schema.ts';
 
 /**
@@ -116,6 +117,8 @@ export interface OwnNode<
   O extends ValueSchema | undefined = ValueSchema | undefined,
 > extends Omit<NodeDefinition<S, C, I, O>, 'run'> {
   readonly kind: 'node';
+  /** The place in the code, for problems. */
+  readonly definedAt?: string | undefined;
   readonly run: (call: never) => unknown;
 }
 
@@ -137,7 +140,8 @@ export function defineNode<
   if (RESERVED.includes(typeId.split('.', 1)[0]!)) {
     throw new TypeError(`${typeId}: ${RESERVED.join(', ')} are reserved. Begin it with a name of your own.`);
   }
-  return Object.freeze({ ...definition, kind: 'node' as const, run: definition.run as (call: never) => unknown });
+  const run = definition.run as (call: never) => unknown;
+  return Object.freeze({ ...definition, kind: 'node' as const, definedAt: callSiteOf(defineNode), run });
 }
 
 /** An error that a retry would not change: the node fails at once. */

@@ -25,6 +25,12 @@ export const hostSettings = defineSettings({
       flag: '--no-loopback',
       meaning: 'forbid webhooks to this machine even with --conformance (CAPSTAN_LOOPBACK=0)',
     },
+    dev: {
+      variable: 'CAPSTAN_DEV',
+      flag: '--dev',
+      meaning:
+        'for development: requests may go to this machine, a scripted model answers if none is configured, no drain; never in production',
+    },
     egressAllow: {
       variable: 'CAPSTAN_EGRESS_ALLOW',
       meaning:
@@ -66,14 +72,20 @@ export const hostSettings = defineSettings({
     if (conformance && read.environment.NODE_ENV === 'production') {
       read.report('conformance', ' opens test endpoints and is not allowed with NODE_ENV=production.');
     }
+    const isDev = read.boolean('dev');
+    if (isDev && read.environment.NODE_ENV === 'production') {
+      read.report('dev', ' lets requests reach this machine and is not allowed with NODE_ENV=production.');
+    }
     return {
+      /** Whether somebody is developing a project on this host. */
+      isDev,
       /** Origin under which callers reach the host, if the operator says so. */
       publicUrl: read.url('publicUrl', ['http:', 'https:'])?.replace(/\/+$/, ''),
       conformance,
       /** Whether the tenants of configured keys get sample data, as conformance suites expect. */
       samples: conformance,
       /** Whether outgoing requests may go to this machine, over plain http too. */
-      allowLoopback: conformance && loopback,
+      allowLoopback: (conformance || isDev) && loopback,
       /** What outgoing requests may reach on purpose, though it is not public. */
       egressAllow: read
         .list('egressAllow', (text) =>

@@ -390,6 +390,43 @@ describe('capstan workflows', () => {
   });
 });
 
+describe('capstan workflows, with a folder', () => {
+  it('pushes what changed, says beforehand what that is, and pulls it again', async () => {
+    const [source, target] = [join(folder.path, 'flows'), join(folder.path, 'pulled')];
+    const definition = { ...workflow([node('a'), node('b')], line('a', 'b')), id: unique('pushed') };
+    const write = (more: object) =>
+      writeFileSync(join(source, 'mine.json'), JSON.stringify({ ...definition, ...more }));
+    mkdirSync(source);
+    write({});
+    expect(await run(`workflows diff ${source}`)).toMatchObject({ code: REFUSED, out: `${definition.id}: new\n` });
+    expect(await run(`workflows push ${source}`)).toMatchObject({ code: DONE, out: `${definition.id}: version 1\n` });
+    expect(await run(`workflows push ${source}`)).toMatchObject({ code: DONE, out: `${definition.id}: version 1\n` });
+    expect((await run(`workflows diff ${source}`)).code).toBe(DONE);
+    write({ name: 'Another', nodes: [node('a'), node('b', 'core.delay', { config: { delayMs: 1 } })] });
+    const changed = await run(`workflows diff ${source} --json`);
+    expect(changed).toMatchObject({ code: REFUSED, json: [{ id: definition.id, state: 'changed' }] });
+    expect(changed.json[0].paths).toEqual(['name', 'nodes.b.typeId', 'nodes.b.config.delayMs']);
+    expect((await run(`workflows push ${source}`)).out).toContain('version 2');
+    expect((await run(`workflows pull ${target} -q`)).out).toContain(`${definition.id}.json`);
+    expect(JSON.parse(readFileSync(join(target, `${definition.id}.json`), 'utf8'))).toMatchObject({ name: 'Another' });
+    writeFileSync(join(source, 'other.json'), '{}');
+    expect(await run(`workflows push ${source}`)).toMatchObject({
+      code: USAGE,
+      err: expect.stringContaining('other.json'),
+    });
+    expect((await run(`workflows diff ${join(folder.path, 'absent')}`)).code).toBe(USAGE);
+  });
+});
+
+describe('capstan init, dev and test', () => {
+  it('make a project, and need one that is there', async () => {
+    const made = await run(`init ${join(folder.path, 'my-agent')} --json`);
+    expect(made).toMatchObject({ code: DONE });
+    expect(made.json.files).toEqual(expect.arrayContaining(['capstan.config.ts', 'package.json', 'workflows.test.ts']));
+    for (const command of ['dev', 'test']) expect((await run(`${command} ${folder.path}/absent`)).code).toBe(USAGE);
+  });
+});
+
 describe('capstan schedules, prompts, webhooks, keys and audit', () => {
   it('schedules are made, listed, switched and removed', async () => {
     const id = await registered([node('a')]);

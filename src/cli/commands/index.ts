@@ -4,11 +4,13 @@ import { audit } from './audit.ts';
 import { backup, verify } from './backup.ts';
 import { commitments } from './commitments.ts';
 import { completionOf } from './completion.ts';
+import { dev } from './dev.ts';
 import { doctor } from './doctor.ts';
 import { events } from './events.ts';
 import { feedback } from './feedback.ts';
 import { goals } from './goals.ts';
 import { heartbeats } from './heartbeats.ts';
+import { init } from './init.ts';
 import { inbox, interrupts } from './interrupts.ts';
 import { keys } from './keys.ts';
 import { login, logout } from './login.ts';
@@ -18,6 +20,7 @@ import { prompts } from './prompts.ts';
 import { proposals } from './proposals.ts';
 import { runs } from './runs.ts';
 import { schedules } from './schedules.ts';
+import { test } from './test.ts';
 import { tools } from './tools.ts';
 import { verifiers } from './verifiers.ts';
 import { webhooks } from './webhooks.ts';
@@ -45,7 +48,7 @@ export const GROUPS: readonly CommandGroup[] = [
   audit,
 ];
 
-const SINGLE: readonly CommandSpec[] = [login, logout, doctor, events, inbox, backup, verify];
+const SINGLE: readonly CommandSpec[] = [init, dev, test, login, logout, doctor, events, inbox, backup, verify];
 
 /** All commands that belong to no group; `serve` is added separately, because it loads the host. */
 export const COMMANDS: readonly CommandSpec[] = [...SINGLE, completionOf(GROUPS, SINGLE)];

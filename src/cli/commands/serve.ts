@@ -1,6 +1,11 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { type Command, Option } from 'commander';
+import type { ownProject } from '../../build/own-project.ts';
 import type { Variable } from '../../capabilities/settings.ts';
-import { BadConfig, type Config, readConfig, VARIABLES } from '../../config.ts';
+import { BadConfig, type Config, readConfig, type SettingTexts, VARIABLES } from '../../config.ts';
+import { EXAMPLES } from '../../examples.ts';
 import type { RunningHost } from '../../host.ts';
 import { type Cancel, CorrectedClock } from '../../system/clock.ts';
 import type { Log } from '../../system/log.ts';
@@ -10,6 +15,8 @@ import { startFailure } from '../start-failure.ts';
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
+/** The answers of the model that stands in for a real one. */
+const SCRIPT = 'model.json';
 
 /** Adds the flags, help and action of `capstan serve`, from the table of settings. */
 export function setUpServe(command: Command): void {
@@ -39,9 +46,13 @@ function variablesHelp(): string {
 }
 
 async function serve(flags: Record<string, string | boolean>, command: Command): Promise<void> {
-  const config = readConfigOrFail(
-    Object.entries(flags).filter(([name]) => command.getOptionValueSource(name) === 'cli'),
-  );
+  const given = Object.entries(flags).filter(([name]) => command.getOptionValueSource(name) === 'cli');
+  const texts = given.map(([name, value]) => [name, typeof value === 'boolean' ? String(Number(value)) : value]);
+  const settings: SettingTexts = Object.fromEntries(texts);
+  const first = readConfigOrFail(settings);
+  const project = first && (await loadProjectOrFail(first));
+  if (!first || project === 'failed') return;
+  const config = project ? readConfigOrFail(settings, defaultsOf(project, first)) : first;
   if (!config) return;
   const log = await realLog(config.logLevel, config.prettyLog ?? process.stdout.isTTY);
   if (config.conformance)
@@ -50,20 +61,50 @@ async function serve(flags: Record<string, string | boolean>, command: Command):
     // Loaded late, so that `serve --help` and configuration errors are fast.
     const { startHost } = await import('../../host.ts');
     const clock = new CorrectedClock(new CorrectedClock(realClock, config.clockOffsetMs));
-    const host = await startHost(config, { clock, ids: realIds(clock), log });
+    const extra = project ? [project.capability] : [];
+    const host = await startHost(config, { clock, ids: realIds(clock), log }, extra);
     // Before it says that it listens: whoever reads that may stop it at once.
     stopOnSignal(host, log, collectGarbageWhenIdle(host.isIdle, realClock));
-    if (host.firstKey) process.stdout.write(firstSteps(host.url, host.firstKey));
+    if (host.firstKey) process.stdout.write(firstSteps(host.url, host.firstKey, project));
     process.stdout.write(`listening on ${host.url}\n`);
   } catch (error) {
     fail(`Capstan could not start: ${startFailure(error as Error, config)}`, EXIT_FAILED);
   }
 }
 
-function readConfigOrFail(flags: [name: string, value: string | boolean][]): Config | undefined {
+/** A project that is ready to be mounted. */
+interface LoadedProject {
+  readonly capability: ReturnType<typeof ownProject>;
+  readonly settings: SettingTexts;
+  readonly workflowIds: readonly string[];
+}
+
+async function loadProjectOrFail({ projectFolder }: Config): Promise<LoadedProject | 'failed' | undefined> {
+  if (projectFolder === undefined) return undefined;
+  const { loadProject, ownProject, ProjectProblem, settingsOf } = await import('../../build/projects.ts');
   try {
-    const given = flags.map(([name, value]) => [name, typeof value === 'boolean' ? String(Number(value)) : value]);
-    return readConfig(Object.fromEntries(given));
+    const project = await loadProject(projectFolder);
+    const workflowIds = project.workflows.map(({ id }) => id);
+    return { capability: ownProject(project), settings: settingsOf(project), workflowIds };
+  } catch (error) {
+    if (!(error instanceof ProjectProblem)) throw error;
+    fail(`Capstan could not load the project:\n${error.message}`, EXIT_FAILED);
+    return 'failed';
+  }
+}
+
+/** What is set for those who develop a project, unless they or the project say otherwise. */
+function defaultsOf({ settings: ofProject }: LoadedProject, { isDev, projectFolder }: Config): SettingTexts {
+  if (!isDev) return ofProject;
+  const own = resolve(projectFolder!, SCRIPT);
+  const script = existsSync(own) ? own : fileURLToPath(new URL(`project/${SCRIPT}`, EXAMPLES));
+  const models = JSON.stringify([{ provider: 'scripted', kind: 'scripted', script, models: ['scripted'] }]);
+  return { log: 'pretty', drainMs: '0', models, ...ofProject };
+}
+
+function readConfigOrFail(flags: SettingTexts, defaults: SettingTexts = {}): Config | undefined {
+  try {
+    return readConfig(flags, undefined, [], defaults);
   } catch (error) {
     if (!(error instanceof BadConfig)) throw error;
     fail(
@@ -79,12 +120,23 @@ function fail(message: string, exitCode: number): void {
   process.exitCode = exitCode;
 }
 
-function firstSteps(url: string, key: string): string {
-  return `
+function firstSteps(url: string, key: string, project: LoadedProject | undefined): string {
+  const created = `
 Created the tenant "default" with this owner key. Store it now; it is not shown again.
 
   ${key}
+`;
+  if (project) {
+    const [workflowId] = project.workflowIds;
+    const start = workflowId === undefined ? 'workflows list' : `runs start ${workflowId} --wait`;
+    return `${created}
+Use it with the command:
 
+  CAPSTAN_URL=${url} CAPSTAN_KEY=${key} npx capstan ${start}
+
+`;
+  }
+  return `${created}
 Start the example workflow, with the command or with curl:
 
   CAPSTAN_URL=${url} CAPSTAN_KEY=${key} \\

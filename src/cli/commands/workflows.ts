@@ -2,10 +2,12 @@ import type { WorkflowDefinition } from '../../protocol/running/workflows.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
 import { withWorkflow } from '../nearest-workflow.ts';
-import { sanitize, table } from '../text.ts';
+import { table } from '../text.ts';
 import { graphLines } from '../workflow-graph.ts';
+import { lineOf } from '../workflow-warnings.ts';
 import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
 import { deleteCommand } from './resource-commands.ts';
+import { diff, pull, push } from './workflow-folders.ts';
 
 /** Imported late: the check loads the engine and all node types, which would slow down the other commands. */
 const readFile = async (path: string) => (await import('../workflow-file.ts')).readWorkflowFile(path);
@@ -33,10 +35,6 @@ const validate: CommandSpec = {
     return results.every(({ isValid }) => isValid) ? EXIT.done : EXIT.refused;
   },
 };
-
-function lineOf({ path, message }: { readonly path: string; readonly message: string }): string {
-  return `${sanitize(path)}${path === '' ? '' : ': '}${sanitize(message)}`;
-}
 
 const register: CommandSpec = {
   name: 'register',
@@ -114,5 +112,5 @@ const remove = deleteCommand(
 export const workflows: CommandGroup = {
   name: 'workflows',
   summary: 'Check, register and show workflows',
-  commands: [validate, register, list, show, remove],
+  commands: [validate, register, list, show, remove, push, diff, pull],
 };

@@ -1,0 +1,66 @@
+import { IsOptional, type TProperties, type TSchema } from 'typebox';
+import { completeWorkflow } from '../engine/definition/complete.ts';
+import type { AuthoredWorkflow, WorkflowVariable } from '../protocol/running/workflows.ts';
+import { callSiteOf } from './call-site.ts';
+import { type Flow, FlowBuilder, type VariablesOf } from './flow.ts';
+import { Variable } from './flow-values.ts';
+import { type OwnWorkflow, placedAt } from './own-workflow.ts';
+
+/** What a workflow in code says about itself. */
+export interface WorkflowHead<V extends TProperties>
+  extends Pick<AuthoredWorkflow, 'id' | 'name' | 'description' | 'settings' | 'metadata' | 'triggers' | 'channels'> {
+  /** `1.0` by default. */
+  readonly version?: string;
+  /**
+   * TypeBox schemas by name. A variable is required unless it is `Type.Optional` or has a `default`; `sensitive: true`
+   * masks it.
+   */
+  readonly variables?: V;
+}
+
+/**
+ * Defines a workflow in code. `build` is called once and adds the steps; what it makes is the definition of the
+ * protocol, the same every time, with edges and positions filled in.
+ */
+export function defineWorkflow<V extends TProperties = Record<never, never>>(
+  { variables, version = '1.0', ...head }: WorkflowHead<V>,
+  build: (flow: Flow<V>) => void,
+): OwnWorkflow<V> {
+  const declared = Object.entries<TSchema>(variables ?? {});
+  const values = Object.fromEntries(declared.map(([name, schema]) => [name, new Variable(name, isOptional(schema))]));
+  // The entries are those that the type is made of.
+  const flow = new FlowBuilder<V>(head.id, values as VariablesOf<V>);
+  build(flow);
+  const definition = completeWorkflow({
+    ...head,
+    version,
+    nodes: flow.nodes,
+    edges: flow.edges,
+    variables: declared.map(([name, schema]) => variableOf(name, schema)),
+  });
+  return placedAt(definition, callSiteOf(defineWorkflow));
+}
+
+function isOptional(schema: TSchema): boolean {
+  return IsOptional(schema) && !('default' in schema);
+}
+
+const TYPES: Readonly<Record<string, WorkflowVariable['type']>> = {
+  string: 'string',
+  number: 'number',
+  integer: 'number',
+  boolean: 'boolean',
+  array: 'array',
+};
+
+function variableOf(name: string, schema: TSchema): WorkflowVariable {
+  const { type, description, default: defaultValue, sensitive } = schema as Readonly<Record<string, unknown>>;
+  return {
+    name,
+    type: TYPES[String(type)] ?? 'object',
+    ...(typeof description === 'string' ? { description } : {}),
+    ...(IsOptional(schema) || 'default' in schema ? {} : { required: true }),
+    ...('default' in schema ? { defaultValue } : {}),
+    ...(sensitive === true ? { sensitive } : {}),
+  };
+}

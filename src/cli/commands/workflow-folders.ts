@@ -1,0 +1,126 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Client, RefusedError } from '../../client/index.ts';
+import { canonicalJson, isObject } from '../../protocol/format/json.ts';
+import type { WorkflowDefinition } from '../../protocol/running/workflows.ts';
+import type { CommandSpec } from '../command.ts';
+import { EXIT } from '../exit.ts';
+import { sanitize } from '../text.ts';
+import { lineOf } from '../workflow-warnings.ts';
+
+/** Imported late: it loads the engine and projects, which would slow down the other commands. */
+const workflowsIn = async (folder: string) => (await import('../workflow-folder.ts')).workflowsIn(folder);
+
+/** `capstan workflows push`. */
+export const push: CommandSpec = {
+  name: 'push',
+  takes: '[folder]',
+  summary: 'Register the workflows of a project, or of a folder of JSON files; unchanged ones keep their version',
+  example: 'workflows push my-agent',
+  async run(context, { args: [folder = '.'] }) {
+    const client = await context.client();
+    for (const definition of await workflowsIn(folder)) {
+      const registered = await client.registerWorkflow(definition);
+      const { id, registeredVersion, warnings = [] } = registered;
+      context.show(
+        registered,
+        () => [
+          ...warnings.map((warning) => context.paint('yellow', `warning: ${lineOf(warning)}`)),
+          `${id}: version ${registeredVersion}`,
+        ],
+        () => [id],
+      );
+    }
+    return EXIT.done;
+  },
+};
+
+/** How a workflow of a folder differs from that of the host. */
+interface Comparison {
+  readonly id: string;
+  readonly state: 'same' | 'changed' | 'new';
+  /** The members that differ. */
+  readonly paths: readonly string[];
+}
+
+/** `capstan workflows diff`; exits with 1 when a push would change something. */
+export const diff: CommandSpec = {
+  name: 'diff',
+  takes: '[folder]',
+  summary: 'Show what a push would change; exits with 1 if it is something',
+  example: 'workflows diff my-agent',
+  async run(context, { args: [folder = '.'] }) {
+    const client = await context.client();
+    const compared: Comparison[] = [];
+    for (const definition of await workflowsIn(folder)) compared.push(await compare(client, definition));
+    const changed = compared.filter(({ state }) => state !== 'same');
+    context.show(
+      compared,
+      () =>
+        compared.flatMap(({ id, state, paths }) => [`${id}: ${state}`, ...paths.map((path) => `  ${sanitize(path)}`)]),
+      () => changed.map(({ id }) => id),
+    );
+    return changed.length === 0 ? EXIT.done : EXIT.refused;
+  },
+};
+
+async function compare(client: Client, definition: WorkflowDefinition): Promise<Comparison> {
+  const { id } = definition;
+  const current = await registered(client, id);
+  if (!current) return { id, state: 'new', paths: [] };
+  const paths = differing(current, definition, '');
+  return { id, state: paths.length === 0 ? 'same' : 'changed', paths };
+}
+
+async function registered(client: Client, id: string): Promise<WorkflowDefinition | undefined> {
+  try {
+    return await client.readWorkflow(id);
+  } catch (error) {
+    if (error instanceof RefusedError && error.status === 404) return undefined;
+    throw error;
+  }
+}
+
+/** The innermost members that differ. Nodes, edges and other lists of things are compared by their names. */
+function differing(before: unknown, after: unknown, path: string): string[] {
+  if (canonicalJson(before ?? null) === canonicalJson(after ?? null)) return [];
+  const [left, right] = [byName(before), byName(after)];
+  if (!left || !right) return [path];
+  const names = new Set([...Object.keys(left), ...Object.keys(right)]);
+  const below = [...names].flatMap((name) =>
+    differing(left[name], right[name], path === '' ? name : `${path}.${name}`),
+  );
+  return below.length > 0 ? below : [path];
+}
+
+function byName(value: unknown): Readonly<Record<string, unknown>> | undefined {
+  if (isObject(value)) return value;
+  if (!Array.isArray(value)) return undefined;
+  const named = value.map((item): [unknown, unknown] => [isObject(item) ? (item.id ?? item.name) : undefined, item]);
+  return named.every(([name]) => typeof name === 'string') ? Object.fromEntries(named) : undefined;
+}
+
+/** `capstan workflows pull`. */
+export const pull: CommandSpec = {
+  name: 'pull',
+  takes: '<folder>',
+  summary: 'Write your workflows on the host into a folder, as JSON files that push and projects take',
+  example: 'workflows pull backup',
+  async run(context, { args: [folder = '.'] }) {
+    const client = await context.client();
+    mkdirSync(folder, { recursive: true });
+    const written: string[] = [];
+    for await (const { id, shared } of client.each('listWorkflows')) {
+      if (shared) continue;
+      const file = join(folder, `${id}.json`);
+      writeFileSync(file, `${JSON.stringify(await client.readWorkflow(id), null, 2)}\n`);
+      written.push(file);
+    }
+    context.show(
+      written,
+      () => (written.length === 0 ? ['You have no workflows of your own there.'] : written),
+      () => written,
+    );
+    return EXIT.done;
+  },
+};

@@ -1,0 +1,37 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { loadProject, type Project, ProjectProblem } from '../build/projects.ts';
+import { completeWorkflow } from '../engine/definition/complete.ts';
+import type { AuthoredWorkflow, WorkflowDefinition } from '../protocol/running/workflows.ts';
+import { UsageError } from './exit.ts';
+import { readTextFile } from './values.ts';
+
+/** The workflows of a folder, complete: those of its project, or else those in its JSON files. */
+export async function workflowsIn(folder: string): Promise<WorkflowDefinition[]> {
+  if (!existsSync(folder)) throw new UsageError(`There is no folder ${folder}.`);
+  const names = readdirSync(folder).sort();
+  if (names.some((name) => name.startsWith('capstan.config.'))) {
+    return (await load(folder)).workflows.map(completeWorkflow);
+  }
+  const files = names.filter((name) => name.endsWith('.json')).map((name) => join(folder, name));
+  return Promise.all(files.map(async (file) => completeWorkflow(parse(file, await readTextFile(file)))));
+}
+
+async function load(folder: string): Promise<Project> {
+  try {
+    return await loadProject(folder);
+  } catch (error) {
+    throw error instanceof ProjectProblem ? new UsageError(error.message) : error;
+  }
+}
+
+/** The host checks what it gets; here a file has to be a workflow at all. */
+function parse(file: string, text: string): AuthoredWorkflow {
+  try {
+    const value = JSON.parse(text) as AuthoredWorkflow;
+    if (Array.isArray(value.nodes)) return value;
+  } catch (error) {
+    throw new UsageError(`${file}: ${(error as Error).message}`);
+  }
+  throw new UsageError(`${file} is not a workflow: it has no nodes.`);
+}

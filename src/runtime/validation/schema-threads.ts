@@ -12,7 +12,7 @@ import {
 import type { ThreadMessage } from './schema-worker.ts';
 
 const THREADS = 2;
-const DEADLINE_MS = 2_000;
+const DEADLINE_MS = 4_000;
 const START_MS = 30_000;
 const THREAD_LIMITS = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 };
 /** The worker's file, as TypeScript source or as built JavaScript, like this file. */

@@ -56,7 +56,7 @@ const ADDED = {
   editor: `runs:create runs:cancel approvals:respond webhooks:manage audit:read prompts:write feedback:write
     proposals:write goals:write workflows:write schedules:write`,
   reviewer: 'proposals:activate packs:publish',
-  owner: 'keys:manage tenant:admin',
+  owner: 'keys:manage tenant:admin workers:serve',
 } as const;
 type RoleName = keyof typeof ADDED;
 const ROLE_NAMES = Object.keys(ADDED) as RoleName[];

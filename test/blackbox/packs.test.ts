@@ -453,7 +453,12 @@ withFolder((host) => {
           inputs: { input: 'Hello Ada', extras: [1, 'two'] },
           capabilities: ['cacheable'],
         },
-        { id: `${prefix}hear`, typeId: 'core.identity', inputs: { heard: SAID }, capabilities: ['cacheable'] },
+        {
+          id: `${prefix}hear`,
+          typeId: 'core.identity',
+          inputs: { heard: { ...SAID, nodeId: `${prefix}say` } },
+          capabilities: ['cacheable'],
+        },
       ]);
       expect(body.edges).toEqual([{ from: `${prefix}say.output`, to: `${prefix}hear.input` }]);
       expect((await expand(api(), manifest)).body.expansionId).not.toBe(body.expansionId);

@@ -32,7 +32,7 @@ const EXTRA = {
   ),
   warnings: workflow(
     [node('a'), node('b')],
-    [edge('a', 'b', { condition: { type: 'expression', expression: 'output.absent > 3' } })],
+    [edge('a', 'b', { condition: { type: 'expression', expression: 'variables.absent > 3' } })],
   ),
   state: workflow(
     [

@@ -1,7 +1,13 @@
 import { expect, it } from 'vitest';
 import type { Answer, Api } from '../support/api.ts';
 import { commitPast } from '../support/database.ts';
-import { PLANTED_PATH, PLANTED_WORKFLOW, type PlantedPrompt, plantedHistory } from '../support/planted-runs.ts';
+import {
+  habitNodes,
+  PLANTED_PATH,
+  PLANTED_WORKFLOW,
+  type PlantedPrompt,
+  plantedHistory,
+} from '../support/planted-runs.ts';
 import { onEachStore } from '../support/stores.ts';
 
 /** Evidence is real: of ten thousand runs, those that are habits are found, and hardly anything else. */
@@ -18,30 +24,35 @@ async function prompt(api: Api, templateId: string): Promise<PlantedPrompt> {
   return template;
 }
 
-onEachStore('a tenant of thousands of runs', (host) => {
-  it('is found to have three habits, and at most one other; looked at again, none, and nothing is read twice', async () => {
-    const api = host().as('owner');
-    const prompts = [await prompt(api, 'speaker'), await prompt(api, 'other-speaker')] as const;
-    const runs = host().config.databaseUrl === undefined ? RUNS.embedded : RUNS.remote;
-    const planting = { tenant: 'alpha', runs, seed: 11, until: Date.now(), prompts };
-    await commitPast(host().config, plantedHistory(planting));
+onEachStore(
+  'a tenant of thousands of runs',
+  (host) => {
+    it('is found to have three habits, and at most one other; looked at again, none, and nothing is read twice', async () => {
+      const api = host().as('owner');
+      const prompts = [await prompt(api, 'speaker'), await prompt(api, 'other-speaker')] as const;
+      const runs = host().config.databaseUrl === undefined ? RUNS.embedded : RUNS.remote;
+      const planting = { tenant: 'alpha', runs, seed: 11, until: Date.now(), prompts };
+      await commitPast(host().config, plantedHistory(planting));
 
-    const { body } = await api.post(SYNTHESIZE, {});
-    expect(body.scannedRuns).toBe(runs);
-    const { created } = body as { created: Body[] };
-    expect(created.length).toBeLessThanOrEqual(4);
-    const [revised] = created.filter(({ artifact }) => artifact.templateId === 'speaker');
-    expect(revised).toMatchObject({ kind: 'prompt-template', artifact: { version: '1.1.0' } });
-    expect(revised.rationale).toContain('12 times');
-    const [chain] = created.filter(({ kind }) => kind === 'workflow-chain-pack');
-    const { dag, parameters } = chain.artifact.chains[0];
-    expect(dag.nodes.map(({ typeId }: Body) => typeId)).toEqual(PLANTED_PATH);
-    expect(Object.keys(parameters.properties)).toEqual(PLANTED_PATH.map((_, index) => `step${index + 1}_of`));
-    expect(chain.rationale).toContain('40 runs of 3 workflows');
-    const [automation] = created.filter(({ kind }) => kind === 'automation');
-    expect(automation.artifact).toMatchObject({ workflowId: PLANTED_WORKFLOW, cron: '30 7 * * *', timezone: 'UTC' });
+      const { body } = await api.post(SYNTHESIZE, {});
+      expect(body.scannedRuns).toBe(runs);
+      const { created } = body as { created: Body[] };
+      expect(created.length).toBeLessThanOrEqual(4);
+      const [revised] = created.filter(({ artifact }) => artifact.templateId === 'speaker');
+      expect(revised).toMatchObject({ kind: 'prompt-template', artifact: { version: '1.1.0' } });
+      expect(revised.rationale).toContain('12 times');
+      const [chain] = created.filter(({ kind }) => kind === 'workflow-chain-pack');
+      const { dag, parameters } = chain.artifact.chains[0];
+      expect(dag.nodes.map(({ typeId }: Body) => typeId)).toEqual(PLANTED_PATH);
+      expect(Object.keys(parameters.properties)).toEqual(PLANTED_PATH.map((_, index) => `step${index + 1}_of`));
+      expect(chain.rationale).toContain('40 runs of 3 workflows');
+      const [automation] = created.filter(({ kind }) => kind === 'automation');
+      expect(automation.artifact).toMatchObject({ workflowId: PLANTED_WORKFLOW, cron: '30 7 * * *', timezone: 'UTC' });
 
-    expect((await api.post(SYNTHESIZE, {})).body).toEqual({ created: [], scannedRuns: 0 });
-    expect((await host().as('other').post(SYNTHESIZE, {})).body).toEqual({ created: [], scannedRuns: 0 });
-  });
-});
+      expect((await api.post(SYNTHESIZE, {})).body).toEqual({ created: [], scannedRuns: 0 });
+      expect((await host().as('other').post(SYNTHESIZE, {})).body).toEqual({ created: [], scannedRuns: 0 });
+    });
+  },
+  {},
+  [habitNodes],
+);

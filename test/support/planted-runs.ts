@@ -1,3 +1,5 @@
+import { Type } from 'typebox';
+import { defineCapability } from '../../src/capabilities/capability.ts';
 import { insertAnnotation } from '../../src/capabilities/people/feedback/records.ts';
 import type { JsonObject } from '../../src/protocol/format/json.ts';
 import type { WorkflowDefinition, WorkflowNode } from '../../src/protocol/running/workflows.ts';
@@ -33,6 +35,18 @@ export interface Planting {
 }
 
 export const PLANTED_PATH = ['vendor.habit.fetch', 'vendor.habit.clean', 'vendor.habit.rate', 'vendor.habit.send'];
+/** The host's own types of the planted path: only what it can run is drafted. */
+export const habitNodes = defineCapability({
+  name: 'habits',
+  nodes: () =>
+    PLANTED_PATH.map((typeId) => ({
+      typeId,
+      role: 'pure' as const,
+      config: Type.Object({ mode: Type.String(), of: Type.String() }),
+      run: () => ({ done: {} }),
+    })),
+  build: () => ({}),
+});
 export const PLANTED_WORKFLOW = 'habit-morning';
 
 export function* plantedHistory({ tenant, runs, seed, until, prompts }: Planting): Generator<Write> {

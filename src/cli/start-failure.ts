@@ -25,7 +25,7 @@ export function startFailure(error: Error, settings: StartSettings): string {
     workflowsFailure(cause, settings) ??
     (error instanceof StoreFailure && settings.databaseUrl
       ? databaseFailure(cause, settings.databaseUrl)
-      : (listenFailure(cause, settings) ?? folderFailure(cause, settings))) ??
+      : (listenFailure(cause, settings) ?? folderFailure(error, cause, settings))) ??
     error.message
   );
 }
@@ -51,12 +51,15 @@ function workflowsFailure({ code, syscall }: SystemError, { workflowsFolder }: S
 }
 
 function folderFailure(
+  error: Error,
   { code, syscall, path = '', errcode }: SystemError,
   { dataFolder }: StartSettings,
 ): string | undefined {
   const advice = 'Choose another folder with --data (CAPSTAN_DATA).';
   if (errcode === NOT_A_DATABASE)
     return `The data folder ${dataFolder} holds a file that is not a Capstan store. ${advice}`;
+  // The store has its own words for what it found, a damaged file for instance.
+  if (error instanceof StoreFailure) return undefined;
   const isWithin = syscall === 'mkdir' || (path !== '' && resolve(path).startsWith(resolve(dataFolder)));
   if (isWithin && (code === 'EEXIST' || code === 'ENOTDIR'))
     return `The data folder ${dataFolder} is a file, not a folder. ${advice}`;

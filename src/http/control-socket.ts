@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { isObject } from '../protocol/format/json.ts';
 import type { Log } from '../system/log.ts';
+import { closeFileToOthers } from '../system/private-files.ts';
 
 /** What an operator can tell the host to do. */
 interface Controls {
@@ -26,6 +27,7 @@ export async function openControlSocket(folder: string, controls: Controls): Pro
   const server = createServer((request, response) => void answer(request, response, controls));
   try {
     await new Promise<void>((resolve, reject) => server.once('error', reject).listen(path, resolve));
+    closeFileToOthers(path);
   } catch (error) {
     controls.log.warn({ err: error, path }, 'no control socket; `capstan backup` works while the host is stopped');
     return async () => {};

@@ -186,13 +186,16 @@ interface StrikeOptions {
 
 /**
  * Frees items whose owner has no valid heartbeat, and counts a crash for each. Those that get their last strike are put
- * aside in the same statement, so that no host claims them again.
+ * aside in the same statement, so that no host claims them again. While others are suspected too, a host's death with one
+ * of them may have been chance: that one is tried once more, after the others.
  */
 export function freeOrphans(limit: number, { kind, strikesMax }: StrikeOptions): Write {
   return {
     sql: `UPDATE work SET owner = NULL, due_at = $now, crashes = crashes + 1,
             strikes = CASE WHEN kind = $2 THEN strikes + 1 ELSE strikes END,
-            quarantined_at = CASE WHEN kind = $2 AND strikes >= $3 THEN $now ELSE quarantined_at END
+            quarantined_at = CASE WHEN kind = $2 AND (strikes > $3 OR strikes = $3 AND NOT EXISTS (
+              SELECT 1 FROM work other WHERE other.strikes >= $3 AND other.work_id <> work.work_id
+            )) THEN $now ELSE quarantined_at END
           WHERE work_id IN (
             SELECT work_id FROM work WHERE owner IS NOT NULL
               AND NOT EXISTS (SELECT 1 FROM hosts WHERE host_id = work.owner AND alive_until >= $now)

@@ -102,7 +102,7 @@ function Foot({ onHelp }: { readonly onHelp: () => void }) {
   };
   return (
     <div className={styles.foot}>
-      <a className={styles.page} href={new URL('reference/', consoleRoot).href} title="API reference">
+      <a className={styles.page} href={new URL('reference/api', consoleRoot).href} title="API reference">
         <BookOpen aria-hidden="true" />
         <span>API reference</span>
       </a>

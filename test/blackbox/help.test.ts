@@ -25,6 +25,10 @@ const TAKES_AWAY = / (delete|uninstall|forget|revoke)$/;
 /** What an example cannot have at hand, and which test does. */
 const NOT_RUN: Readonly<Record<string, string>> = {
   'webhooks redeliver': 'a delivery that failed: test/blackbox/cli.test.ts',
+  dev: 'a terminal, until Ctrl-C: test/blackbox/projects.test.ts',
+  'workflows push': 'a project: test/blackbox/projects.test.ts',
+  'workflows diff': 'a project: test/blackbox/projects.test.ts',
+  'proposals apply': 'a person who has looked at it: test/blackbox/cli-proposals.test.ts',
   'keys recover': 'a host that is stopped: test/blackbox/cli.test.ts',
 };
 

@@ -103,7 +103,7 @@ describe('the proposal pages', () => {
 
   it('who revised it opens the gate, and another reviewer sees it and decides', async () => {
     const { id } = await draft(template(), { title: 'Own work' });
-    await revise(host.as('reviewer'), id, { title: 'Own work', note: 'mine' });
+    await revise(host.as('reviewer'), id, { artifact: template({ text: 'In my own words.' }), note: 'mine' });
     const first = await open(KEYS.reviewer.key, `proposals/${id}`);
     await first.page.getByRole('button', { name: 'Apply' }).click();
     await first.page.getByText('It waits for approval:').waitFor();

@@ -117,7 +117,8 @@ describe('the workflow pages', () => {
     await page.getByLabel('Edge from a to b').focus();
     await page.keyboard.press('Enter');
     await page.getByLabel('Taken').selectOption('expression');
-    const expression = page.getByRole('textbox', { name: 'Expression' });
+    // The editor takes the place of a plain field once it has been loaded.
+    const expression = page.locator('.cm-content[aria-label="Expression"]');
     await expression.fill('output.n >');
     const problems = page.getByRole('region', { name: 'Problems', exact: true });
     await problems.getByText('edges[0]').waitFor();
@@ -136,7 +137,7 @@ describe('the workflow pages', () => {
     const visited = await open(KEYS.editor.key, `workflows/${id}?view=versions`);
     const { page } = visited;
     await page.getByText('Added node c').waitFor();
-    await page.getByLabel('Old version').selectOption('1');
+    await page.getByRole('combobox', { name: 'Old version' }).selectOption('1');
     await page.getByText('Added node b').waitFor();
     expect(page.url()).toContain('left=1');
     await page.getByRole('textbox', { name: 'New version' }).waitFor();

@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { BadConfig, type Config, readConfig, VARIABLES } from './config.ts';
 import { ROLE_SCOPES } from './protocol/trust/scopes.ts';
-import { PERSONAL_DATA_KINDS } from './system/personal-data.ts';
 
 const HOUR_MS = 60 * 60 * 1_000;
 const DAY_MS = 24 * HOUR_MS;
 const OUTPUT_LIMITS = { output: 2_097_152, variable: 2_097_152, state: 8_388_608, log: 33_554_432 };
 const SYNTHESIS = {
-  personalData: [...PERSONAL_DATA_KINDS],
+  personalData: ['email', 'iban', 'card', 'ssn', 'phone', 'address'],
   supportMin: 3,
   periodMinMs: HOUR_MS,
   timezones: ['UTC'],

@@ -26,7 +26,7 @@ describe('the proposal pages', () => {
 
   /** Puts a text into an editor in place of what is there. */
   async function write(page: Page, text: string): Promise<void> {
-    const editor = page.getByRole('textbox', { name: 'Artifact' });
+    const editor = page.locator('.cm-content[aria-label="Artifact"]');
     await editor.click();
     await page.keyboard.press('Control+a');
     await page.keyboard.insertText(text);

@@ -71,7 +71,7 @@ describe('the workflow pages', () => {
     await page.getByLabel('name (required)').fill('subject');
     await page.getByRole('button', { name: 'Add input' }).click();
     await page.getByLabel('Source of value').selectOption('expression');
-    await page.getByRole('textbox', { name: 'Expression of value' }).fill('nodes["string-format"].text');
+    await page.locator('.cm-content[aria-label="Expression of value"]').fill('nodes["string-format"].text');
     await problems.getByText('The host would take this as it is.').waitFor();
     expect(await page.locator('.react-flow__node').count()).toBe(3);
     await page.getByRole('button', { name: 'Save and run' }).click();

@@ -1,4 +1,3 @@
-import dagre from '@dagrejs/dagre';
 import {
   Background,
   Controls,
@@ -14,13 +13,13 @@ import '@xyflow/react/dist/base.css';
 import { useLayoutEffect, useRef, useState } from 'react';
 import type { WorkflowDefinition } from '../../src/protocol/running/workflows.ts';
 import { markOf } from '../parts/StateMark.tsx';
+import { type Direction, type Layout, layoutOf, NODE } from './graph-layout.ts';
 import styles from './RunGraph.module.css';
 import type { RunView } from './view.ts';
 
-const WIDTH = 168;
-const HEIGHT = 48;
+/** A large graph begins with so many nodes in sight. */
+const FIRST_SIGHT = 12;
 
-type Direction = 'LR' | 'TB';
 interface StepData extends Record<string, unknown> {
   readonly name: string;
   readonly typeId: string;
@@ -28,7 +27,6 @@ interface StepData extends Record<string, unknown> {
   readonly direction: Direction;
 }
 type StepNode = Node<StepData, 'step'>;
-type Places = ReadonlyMap<string, { readonly x: number; readonly y: number }>;
 
 interface GraphProps {
   readonly definition: WorkflowDefinition;
@@ -40,21 +38,21 @@ interface GraphProps {
 /** The workflow as a graph, with the state of each node; edges that were taken are bold. */
 export function RunGraph({ definition, view, selected, onSelect }: GraphProps) {
   const box = useRef<HTMLDivElement>(null);
-  const [{ places, direction }, place] = useState<{ places: Places; direction: Direction }>({
+  const [{ places, direction, isLarge }, place] = useState<Layout>({
     places: new Map(),
     direction: 'LR',
+    isLarge: false,
   });
   useLayoutEffect(() => {
     const { clientWidth = 1, clientHeight = 1 } = box.current ?? {};
-    place(bestLayout(definition, clientWidth, clientHeight));
+    place(layoutOf(definition, clientWidth, clientHeight));
   }, [definition]);
   const nodes = definition.nodes.map(
     ({ id, name, typeId }): StepNode => ({
       id,
       type: 'step',
       position: places.get(id) ?? { x: 0, y: 0 },
-      width: WIDTH,
-      height: HEIGHT,
+      ...NODE,
       selected: id === selected,
       data: { name, typeId, state: view.nodes.get(id)?.state ?? 'idle', direction },
       ariaLabel: `${name}: ${markOf(view.nodes.get(id)?.state ?? 'idle')[2]}`,
@@ -80,7 +78,12 @@ export function RunGraph({ definition, view, selected, onSelect }: GraphProps) {
           edges={edges}
           nodeTypes={TYPES}
           fitView
-          fitViewOptions={{ padding: 0.06, maxZoom: 1 }}
+          fitViewOptions={{
+            padding: 0.06,
+            maxZoom: 1,
+            ...(isLarge ? { nodes: firstInSight(definition, selected) } : {}),
+          }}
+          onlyRenderVisibleElements={isLarge}
           minZoom={0.1}
           nodesDraggable={false}
           nodesConnectable={false}
@@ -103,42 +106,16 @@ export function RunGraph({ definition, view, selected, onSelect }: GraphProps) {
   );
 }
 
+/** Of a large graph: the node that is selected, such as the one that failed, or else where the run begins. */
+function firstInSight({ nodes }: WorkflowDefinition, selected: string | undefined): { id: string }[] {
+  const chosen = nodes.filter(({ id }) => id === selected);
+  return (chosen.length > 0 ? chosen : nodes.slice(0, FIRST_SIGHT)).map(({ id }) => ({ id }));
+}
+
 function isReached(view: RunView, nodeId: string, state?: string): boolean {
   const node = view.nodes.get(nodeId);
   if (!node) return false;
   return state === undefined ? node.state !== 'skipped' && node.state !== 'idle' : node.state === state;
-}
-
-/** Of the two directions, the one in which the graph can be shown larger. */
-function bestLayout(
-  definition: WorkflowDefinition,
-  width: number,
-  height: number,
-): { places: Places; direction: Direction } {
-  const [across, down] = [layOut(definition, 'LR'), layOut(definition, 'TB')];
-  const zoomOf = (laid: { width: number; height: number }): number =>
-    Math.min(width / laid.width, height / laid.height);
-  return zoomOf(across) >= Math.min(1, zoomOf(down))
-    ? { places: across.places, direction: 'LR' }
-    : { places: down.places, direction: 'TB' };
-}
-
-function layOut(
-  { nodes, edges }: WorkflowDefinition,
-  rankdir: Direction,
-): { places: Places; width: number; height: number } {
-  const graph = new dagre.graphlib.Graph();
-  graph.setGraph({ rankdir, nodesep: 16, ranksep: 40 });
-  graph.setDefaultEdgeLabel(() => ({}));
-  for (const { id } of nodes) graph.setNode(id, { width: WIDTH, height: HEIGHT });
-  for (const { sourceNodeId, targetNodeId } of edges) graph.setEdge(sourceNodeId, targetNodeId);
-  dagre.layout(graph);
-  const { width = 1, height = 1 } = graph.graph();
-  const places = nodes.map(({ id }): [string, { x: number; y: number }] => {
-    const { x = 0, y = 0 } = graph.node(id) ?? {};
-    return [id, { x: x - WIDTH / 2, y: y - HEIGHT / 2 }];
-  });
-  return { places: new Map(places), width: Math.max(1, width), height: Math.max(1, height) };
 }
 
 function Step({ data, selected }: NodeProps<StepNode>) {

@@ -56,7 +56,9 @@ describe('the run page', () => {
       await list.getByRole('button').first().waitFor();
       await page.locator('header [data-state=completed]').waitFor();
       await page.getByRole('tab', { name: new RegExp(`Events *${length}`) }).waitFor();
-      // Only what is in view is in the page, however long the log is.
+      // Only what is in view is in the page, however long the log and however large the graph is.
+      await page.locator('.react-flow__node').first().waitFor();
+      expect(await page.locator('.react-flow__node').count()).toBeLessThan(200);
       expect(await list.getByRole('button').count()).toBeLessThan(200);
       await list.getByRole('button').first().focus();
       await page.mouse.move(0, 0);

@@ -5,6 +5,7 @@ import { sessionQuery } from './api/session.ts';
 import { type GoalSearch, type GoalsSearch, readGoalSearch, readGoalsSearch } from './goals/search.ts';
 import { type InboxSearch, readInboxSearch } from './inbox/search.ts';
 import { type OperationsSearch, readOperationsSearch } from './operations/search.ts';
+import { loaded } from './parts/loaded.ts';
 import { Shell } from './parts/Shell.tsx';
 import { Problem, Skeleton } from './parts/States.tsx';
 import {
@@ -26,7 +27,7 @@ const signIn = createRoute({
   path: '/sign-in',
   validateSearch: (search: Record<string, unknown>): { next?: string } =>
     typeof search.next === 'string' ? { next: search.next } : {},
-  component: lazyRouteComponent(() => import('./start/SignIn.tsx'), 'SignIn'),
+  component: lazyRouteComponent(() => loaded(() => import('./start/SignIn.tsx')), 'SignIn'),
 });
 
 /** Everything but signing in is for people who are signed in. */
@@ -56,96 +57,96 @@ const runs = createRoute({
   getParentRoute: () => shell,
   path: '/runs',
   validateSearch: (search: Record<string, unknown>): RunsSearch => readRunsSearch(search),
-  component: lazyRouteComponent(() => import('./runs/RunsPage.tsx'), 'RunsPage'),
+  component: lazyRouteComponent(() => loaded(() => import('./runs/RunsPage.tsx')), 'RunsPage'),
 });
 
 const run = createRoute({
   getParentRoute: () => shell,
   path: '/runs/$runId',
   validateSearch: (search: Record<string, unknown>): RunSearch => readRunSearch(search),
-  component: lazyRouteComponent(() => import('./runs/RunPage.tsx'), 'RunPage'),
+  component: lazyRouteComponent(() => loaded(() => import('./runs/RunPage.tsx')), 'RunPage'),
 });
 
 const compare = createRoute({
   getParentRoute: () => shell,
   path: '/runs/$runId/compare/$otherId',
-  component: lazyRouteComponent(() => import('./runs/ComparePage.tsx'), 'ComparePage'),
+  component: lazyRouteComponent(() => loaded(() => import('./runs/ComparePage.tsx')), 'ComparePage'),
 });
 
 const workflows = createRoute({
   getParentRoute: () => shell,
   path: '/workflows',
-  component: lazyRouteComponent(() => import('./workflows/WorkflowsPage.tsx'), 'WorkflowsPage'),
+  component: lazyRouteComponent(() => loaded(() => import('./workflows/WorkflowsPage.tsx')), 'WorkflowsPage'),
 });
 
 const workflow = createRoute({
   getParentRoute: () => shell,
   path: '/workflows/$workflowId',
   validateSearch: (search: Record<string, unknown>): WorkflowSearch => readWorkflowSearch(search),
-  component: lazyRouteComponent(() => import('./workflows/WorkflowPage.tsx'), 'WorkflowPage'),
+  component: lazyRouteComponent(() => loaded(() => import('./workflows/WorkflowPage.tsx')), 'WorkflowPage'),
 });
 
 const editWorkflow = createRoute({
   getParentRoute: () => shell,
   path: '/workflows/$workflowId/edit',
   validateSearch: (search: Record<string, unknown>): EditSearch => readEditSearch(search),
-  component: lazyRouteComponent(() => import('./workflows/EditPage.tsx'), 'EditPage'),
+  component: lazyRouteComponent(() => loaded(() => import('./workflows/EditPage.tsx')), 'EditPage'),
 });
 
 /** Not below the others: `new` may be the id of a workflow. */
 const newWorkflow = createRoute({
   getParentRoute: () => shell,
   path: '/new-workflow',
-  component: lazyRouteComponent(() => import('./workflows/EditPage.tsx'), 'NewPage'),
+  component: lazyRouteComponent(() => loaded(() => import('./workflows/EditPage.tsx')), 'NewPage'),
 });
 
 const operations = createRoute({
   getParentRoute: () => shell,
   path: '/operations',
   validateSearch: (search: Record<string, unknown>): OperationsSearch => readOperationsSearch(search),
-  component: lazyRouteComponent(() => import('./operations/OperationsPage.tsx'), 'OperationsPage'),
+  component: lazyRouteComponent(() => loaded(() => import('./operations/OperationsPage.tsx')), 'OperationsPage'),
 });
 
 const quality = createRoute({
   getParentRoute: () => shell,
   path: '/quality',
   validateSearch: (search: Record<string, unknown>): QualitySearch => readQualitySearch(search),
-  component: lazyRouteComponent(() => import('./quality/QualityPage.tsx'), 'QualityPage'),
+  component: lazyRouteComponent(() => loaded(() => import('./quality/QualityPage.tsx')), 'QualityPage'),
 });
 
 const inbox = createRoute({
   getParentRoute: () => shell,
   path: '/inbox',
   validateSearch: (search: Record<string, unknown>): InboxSearch => readInboxSearch(search),
-  component: lazyRouteComponent(() => import('./inbox/InboxPage.tsx'), 'InboxPage'),
+  component: lazyRouteComponent(() => loaded(() => import('./inbox/InboxPage.tsx')), 'InboxPage'),
 });
 
 const proposals = createRoute({
   getParentRoute: () => shell,
   path: '/proposals',
   validateSearch: (search: Record<string, unknown>): ProposalsSearch => readProposalsSearch(search),
-  component: lazyRouteComponent(() => import('./proposals/ProposalsPage.tsx'), 'ProposalsPage'),
+  component: lazyRouteComponent(() => loaded(() => import('./proposals/ProposalsPage.tsx')), 'ProposalsPage'),
 });
 
 const proposal = createRoute({
   getParentRoute: () => shell,
   path: '/proposals/$proposalId',
   validateSearch: (search: Record<string, unknown>): ProposalSearch => readProposalSearch(search),
-  component: lazyRouteComponent(() => import('./proposals/ProposalPage.tsx'), 'ProposalPage'),
+  component: lazyRouteComponent(() => loaded(() => import('./proposals/ProposalPage.tsx')), 'ProposalPage'),
 });
 
 const goals = createRoute({
   getParentRoute: () => shell,
   path: '/goals',
   validateSearch: (search: Record<string, unknown>): GoalsSearch => readGoalsSearch(search),
-  component: lazyRouteComponent(() => import('./goals/GoalsPage.tsx'), 'GoalsPage'),
+  component: lazyRouteComponent(() => loaded(() => import('./goals/GoalsPage.tsx')), 'GoalsPage'),
 });
 
 const goal = createRoute({
   getParentRoute: () => shell,
   path: '/goals/$goalId',
   validateSearch: (search: Record<string, unknown>): GoalSearch => readGoalSearch(search),
-  component: lazyRouteComponent(() => import('./goals/GoalPage.tsx'), 'GoalPage'),
+  component: lazyRouteComponent(() => loaded(() => import('./goals/GoalPage.tsx')), 'GoalPage'),
 });
 
 const learning = [inbox, proposals, proposal, goals, goal] as const;
@@ -153,7 +154,7 @@ const learning = [inbox, proposals, proposal, goals, goal] as const;
 const missing = createRoute({
   getParentRoute: () => shell,
   path: '$',
-  component: lazyRouteComponent(() => import('./start/Missing.tsx'), 'Missing'),
+  component: lazyRouteComponent(() => loaded(() => import('./start/Missing.tsx')), 'Missing'),
 });
 
 /** The pages. A new one is a route here, in a folder of its own. */

@@ -4,6 +4,7 @@ import { lazy, Suspense } from 'react';
 import type { Goal, GoalEvaluation, GoalEvaluations } from '../../src/protocol/learning/goals.ts';
 import { useFeed } from '../api/feed.ts';
 import { evaluationsQuery, goalQuery, planQuery } from '../api/goals.ts';
+import { loaded } from '../parts/loaded.ts';
 import { Mark } from '../parts/Mark.tsx';
 import { Panel } from '../parts/Panel.tsx';
 import { Problem, Skeleton } from '../parts/States.tsx';
@@ -16,7 +17,7 @@ import { Verdicts } from './Verdicts.tsx';
 
 /** The list says the same as the chart, so a browser that cannot draw it loses nothing. */
 const VerdictChart = lazy(() =>
-  import('./VerdictChart.tsx')
+  loaded(() => import('./VerdictChart.tsx'))
     .then(({ VerdictChart }) => ({ default: VerdictChart }))
     .catch(() => ({ default: NoChart })),
 );

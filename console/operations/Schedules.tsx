@@ -7,6 +7,7 @@ import { useMay } from '../api/session.ts';
 import { Button } from '../parts/Button.tsx';
 import type { Column } from '../parts/DataTable.tsx';
 import { JsonTree } from '../parts/JsonTree.tsx';
+import { loaded } from '../parts/loaded.ts';
 import { Time } from '../parts/Time.tsx';
 import { exactly } from '../parts/time.ts';
 import { complain, say } from '../parts/toasts.tsx';
@@ -72,7 +73,7 @@ function ScheduleDetail({ schedule }: { readonly schedule: Schedule }) {
   const firings = useQuery({
     queryKey: ['firings', cron, timezone],
     queryFn: async () => {
-      const { Cron } = await import('croner');
+      const { Cron } = await loaded(() => import('croner'));
       return new Cron(cron ?? '', { timezone, mode: '5-or-6-parts' })
         .nextRuns(SHOWN_NEXT)
         .map((time) => time.toISOString());

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'react';
 import type { Compared } from './code-mirror-diff.ts';
 import styles from './Diff.module.css';
+import { loaded } from './loaded.ts';
 import { shadowOf } from './shadow.ts';
 
 /** Below this width the sides are shown one below the other. */
@@ -20,7 +21,7 @@ export function Diff({ before, after, labels }: Compared) {
   useEffect(() => {
     let unmount: (() => void) | undefined;
     let isGone = false;
-    void import('./code-mirror-diff.ts').then(({ mountDiff }) => {
+    void loaded(() => import('./code-mirror-diff.ts')).then(({ mountDiff }) => {
       if (!isGone && box.current)
         unmount = mountDiff(shadowOf(box.current), { before, after, labels: [left, right] }, isNarrow);
     });

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'react';
 import styles from './Editor.module.css';
+import { loaded } from './loaded.ts';
 import { shadowOf } from './shadow.ts';
 
 interface EditorProps {
@@ -19,7 +20,7 @@ export function Editor({ value, onChange, label, language = 'json' }: EditorProp
   useEffect(() => {
     let unmount: (() => void) | undefined;
     let isGone = false;
-    void import('./code-mirror.ts').then(({ mountEditor }) => {
+    void loaded(() => import('./code-mirror.ts')).then(({ mountEditor }) => {
       if (isGone || !box.current) return;
       const options = { text: first.current, label, language, onChange: (text: string) => latest.current(text) };
       unmount = mountEditor(shadowOf(box.current), options);

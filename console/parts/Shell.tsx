@@ -9,12 +9,13 @@ import { chooseTheme, chosenTheme, THEMES } from '../theme.ts';
 import { Button } from './Button.tsx';
 import { KeyHelp } from './KeyHelp.tsx';
 import { PALETTE_KEYS, useKeys } from './keys.ts';
+import { loaded } from './loaded.ts';
 import { PAGES } from './pages.ts';
 import styles from './Shell.module.css';
 import { Toasts } from './toasts.tsx';
 
-const loadPalette = () => import('./Palette.tsx').then(({ Palette }) => ({ default: Palette }));
-const Palette = lazy(loadPalette);
+const importPalette = () => import('./Palette.tsx');
+const Palette = lazy(() => loaded(importPalette).then(({ Palette }) => ({ default: Palette })));
 /** What is typed right after the keys of the palette must not be lost while it loads. */
 const LOAD_AFTER_MS = 1_500;
 
@@ -24,7 +25,7 @@ export function Shell() {
   const [isHelpOpen, openHelp] = useState(false);
   const navigate = useNavigate();
   useEffect(() => {
-    const timer = setTimeout(() => void loadPalette(), LOAD_AFTER_MS);
+    const timer = setTimeout(() => importPalette().catch(() => {}), LOAD_AFTER_MS);
     return () => clearTimeout(timer);
   }, []);
   useEffect(() => {

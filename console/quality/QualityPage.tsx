@@ -7,6 +7,7 @@ import { calibrationQuery, feedbackSummaryQuery, LOOKED_AT_MAX, runsSinceQuery }
 import { useMay } from '../api/session.ts';
 import { workflowsQuery } from '../api/workflows.ts';
 import { type Column, DataTable } from '../parts/DataTable.tsx';
+import { loaded } from '../parts/loaded.ts';
 import { Panel } from '../parts/Panel.tsx';
 import { Empty, Problem, Skeleton } from '../parts/States.tsx';
 import { span } from '../parts/time.ts';
@@ -17,7 +18,7 @@ import { type QualitySearch, RANGES, type Range, readQualitySearch } from './sea
 
 const Chart = lazy(async () => {
   settleLanguage();
-  return { default: (await import('./Chart.tsx')).Chart };
+  return { default: (await loaded(() => import('./Chart.tsx'))).Chart };
 });
 const route = getRouteApi('/shell/quality');
 const DATE = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' });

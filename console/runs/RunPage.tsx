@@ -6,6 +6,7 @@ import { useRunLog } from '../api/run-log.ts';
 import { runQuery } from '../api/runs.ts';
 import { useMay } from '../api/session.ts';
 import { runWorkflowQuery } from '../api/workflows.ts';
+import { loaded } from '../parts/loaded.ts';
 import { Panel } from '../parts/Panel.tsx';
 import { Problem, Skeleton } from '../parts/States.tsx';
 import { EventLog } from './EventLog.tsx';
@@ -20,7 +21,7 @@ import { TimeLine } from './TimeLine.tsx';
 import { viewOf } from './view.ts';
 import { Waterfall } from './Waterfall.tsx';
 
-const RunGraph = lazy(() => import('./RunGraph.tsx').then(({ RunGraph }) => ({ default: RunGraph })));
+const RunGraph = lazy(() => loaded(() => import('./RunGraph.tsx')).then(({ RunGraph }) => ({ default: RunGraph })));
 const route = getRouteApi('/shell/runs/$runId');
 /** A graph of so few nodes needs little room. */
 const SMALL = 4;

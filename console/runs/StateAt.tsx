@@ -3,6 +3,7 @@ import type { RunEvent } from '../../src/client/index.ts';
 import type { RunSnapshot } from '../../src/protocol/running/runs.ts';
 import type { WorkflowDefinition } from '../../src/protocol/running/workflows.ts';
 import { JsonTree } from '../parts/JsonTree.tsx';
+import { loaded } from '../parts/loaded.ts';
 import { Panel } from '../parts/Panel.tsx';
 import { Problem, Skeleton } from '../parts/States.tsx';
 import styles from './StateAt.module.css';
@@ -20,7 +21,7 @@ export function StateAt({ run, events, isPast, definition }: StateProps) {
   const last = events.at(-1)?.sequence ?? -1;
   const past = useQuery({
     queryKey: ['state', run.runId, last],
-    queryFn: async () => (await import('./state-at.ts')).stateAt(run, events, definition),
+    queryFn: async () => (await loaded(() => import('./state-at.ts'))).stateAt(run, events, definition),
     enabled: isPast,
     staleTime: Number.POSITIVE_INFINITY,
   });

@@ -9,6 +9,7 @@ import { nodeTypesQuery, versionQuery, workflowQuery, workflowsQuery } from '../
 import { Button } from '../parts/Button.tsx';
 import { Editor } from '../parts/Editor.tsx';
 import { useKeys } from '../parts/keys.ts';
+import { loaded } from '../parts/loaded.ts';
 import { Empty, Problem, Skeleton } from '../parts/States.tsx';
 import { complain, say } from '../parts/toasts.tsx';
 import { StartRun } from '../runs/StartRun.tsx';
@@ -19,7 +20,7 @@ import { Inspector } from './Inspector.tsx';
 import { type EditedDraft, useDraft } from './use-draft.ts';
 import { type Finding, type Findings, refusedFields, useProblems } from './use-problems.ts';
 
-const Canvas = lazy(() => import('./Canvas.tsx').then((module) => ({ default: module.Canvas })));
+const Canvas = lazy(() => loaded(() => import('./Canvas.tsx')).then((module) => ({ default: module.Canvas })));
 const route = getRouteApi('/shell/workflows/$workflowId/edit');
 
 /** Edits a workflow, beginning with its current version or an older one. */

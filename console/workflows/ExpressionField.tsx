@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'react';
+import { loaded } from '../parts/loaded.ts';
 import { shadowOf } from '../parts/shadow.ts';
 import type { KnownName } from './expression-editor.ts';
 import styles from './Inspector.module.css';
@@ -20,7 +21,7 @@ export function ExpressionField({ label, value, names, onChange }: FieldProps) {
   useEffect(() => {
     let unmount: (() => void) | undefined;
     let isGone = false;
-    void import('./expression-editor.ts').then(({ mountExpressionEditor }) => {
+    void loaded(() => import('./expression-editor.ts')).then(({ mountExpressionEditor }) => {
       if (isGone || !box.current) return;
       unmount = mountExpressionEditor(shadowOf(box.current), {
         text: first.current,

@@ -5,6 +5,7 @@ import type { WorkflowDefinition, WorkflowVersion } from '../../src/protocol/run
 import { useMay } from '../api/session.ts';
 import { versionQuery, versionsQuery } from '../api/workflows.ts';
 import { type Column, DataTable } from '../parts/DataTable.tsx';
+import { loaded } from '../parts/loaded.ts';
 import { Panel } from '../parts/Panel.tsx';
 import { Problem, Skeleton } from '../parts/States.tsx';
 import { shadowOf } from '../parts/shadow.ts';
@@ -152,7 +153,7 @@ function Texts({ old, fresh }: { readonly old: WorkflowDefinition; readonly fres
   useEffect(() => {
     let unmount: (() => void) | undefined;
     let isGone = false;
-    void import('./merge-view.ts').then(({ mountMergeView }) => {
+    void loaded(() => import('./merge-view.ts')).then(({ mountMergeView }) => {
       if (isGone || !box.current) return;
       unmount = mountMergeView(shadowOf(box.current), JSON.stringify(old, null, 2), JSON.stringify(fresh, null, 2));
     });

@@ -10,6 +10,7 @@ import { Button } from '../parts/Button.tsx';
 import { Dialog } from '../parts/Dialog.tsx';
 import { JsonTree } from '../parts/JsonTree.tsx';
 import { useKeys } from '../parts/keys.ts';
+import { loaded } from '../parts/loaded.ts';
 import { Panel } from '../parts/Panel.tsx';
 import { Empty, Problem, Skeleton } from '../parts/States.tsx';
 import { TabBar } from '../parts/TabBar.tsx';
@@ -21,7 +22,9 @@ import { Versions } from './Versions.tsx';
 import styles from './WorkflowPage.module.css';
 import { WorkflowRuns } from './WorkflowRuns.tsx';
 
-const RunGraph = lazy(() => import('../runs/RunGraph.tsx').then(({ RunGraph }) => ({ default: RunGraph })));
+const RunGraph = lazy(() =>
+  loaded(() => import('../runs/RunGraph.tsx')).then(({ RunGraph }) => ({ default: RunGraph })),
+);
 const route = getRouteApi('/shell/workflows/$workflowId');
 const TABS = [
   ['graph', 'Graph'],

@@ -4,6 +4,7 @@ import { RefusedError } from '../../src/client/index.ts';
 import { isObject } from '../../src/protocol/format/json.ts';
 import type { NodeTypeSummary, WorkflowWarning } from '../../src/protocol/running/workflows.ts';
 import { client } from '../api/client.ts';
+import { loaded } from '../parts/loaded.ts';
 import type { Draft } from './draft.ts';
 
 /** What is wrong or doubtful about a draft. */
@@ -29,7 +30,7 @@ export function useProblems(draft: Draft, types: readonly NodeTypeSummary[]): Fi
   const settled = useSettled(draft);
   const here = useQuery({
     queryKey: ['draft-here', settled, types.length],
-    queryFn: async () => (await import('./check.ts')).checkHere(settled, types),
+    queryFn: async () => (await loaded(() => import('./check.ts'))).checkHere(settled, types),
     enabled: types.length > 0,
     placeholderData: (previous) => previous,
     gcTime: 0,

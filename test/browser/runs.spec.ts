@@ -34,11 +34,27 @@ describe('the run page', () => {
       await page.locator('header [data-state=completed]').waitFor();
       await page.getByRole('tab', { name: 'Events' }).click();
       const events = await second.as('editor').events(runId);
-      expect(await page.getByRole('tab', { name: 'Events' }).innerText()).toContain(`${events.length}`);
+      await page.getByRole('tab', { name: new RegExp(`Events *${events.length}$`) }).waitFor();
+      await page.locator('.react-flow__node').first().waitFor();
       expect(await page.locator('.react-flow__node').count()).toBe(3);
     } finally {
       await second.stop();
       folder.remove();
+    }
+  });
+
+  it('shows its graph when a part of the console could not be loaded at first', async () => {
+    const host = await startTestHost('sqlite', undefined);
+    try {
+      const runId = await host.as('editor').run(await register(host.as('editor'), workflow([node('a')])));
+      const { page } = await enter(browser, host.url, KEYS.editor.key, 'workflows');
+      let refused = 0;
+      await page.route(/assets\/RunGraph-.*\.js/, (route) => (++refused < 2 ? route.abort() : route.continue()));
+      await page.goto(`${host.url}/console/runs/${runId}`);
+      await page.locator('.react-flow__node').waitFor();
+      expect(refused).toBe(2);
+    } finally {
+      await host.stop();
     }
   });
 

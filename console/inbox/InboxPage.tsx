@@ -61,9 +61,9 @@ export function InboxPage() {
       <section className={styles.queue} aria-label="Queue">
         <Head count={order.length} isMore={query.hasNextPage} />
         {fresh > 0 && (
-          <button type="button" className={styles.fresh} onClick={showFresh}>
+          <Button kind="fresh" onClick={showFresh}>
             {fresh} new
-          </button>
+          </Button>
         )}
         {query.isPending && <Skeleton lines={8} />}
         {groups.map((group) => (

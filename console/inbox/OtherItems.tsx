@@ -81,12 +81,10 @@ function useRatingKeys(runId: string): void {
   useKeys('Rating', may('feedback:write') ? keys : []);
 }
 
-/** A run that somebody flagged, corrected or rated low. */
-export function FeedbackItem({ item, onAnswer }: ItemProps) {
-  const { runId = '' } = item;
-  useRatingKeys(runId);
+/** What people said about the run, and that it has been looked at. */
+function Review({ runId, onAnswer }: { readonly runId: string; readonly onAnswer: Answer }) {
   return (
-    <RunItem item={item} kind="Feedback">
+    <>
       <Deeds
         deeds={[
           {
@@ -100,6 +98,17 @@ export function FeedbackItem({ item, onAnswer }: ItemProps) {
         ]}
       />
       <Feedback runId={runId} />
+    </>
+  );
+}
+
+/** A run that somebody flagged, corrected or rated low. */
+export function FeedbackItem({ item, onAnswer }: ItemProps) {
+  const { runId = '' } = item;
+  useRatingKeys(runId);
+  return (
+    <RunItem item={item} kind="Feedback">
+      <Review runId={runId} onAnswer={onAnswer} />
     </RunItem>
   );
 }
@@ -288,19 +297,7 @@ export function DisputeItem({ item, onAnswer }: ItemProps) {
           Open the goal
         </Link>
       </p>
-      <Deeds
-        deeds={[
-          {
-            keys: 'a',
-            label: 'Mark as reviewed',
-            kind: 'main',
-            icon: <Check />,
-            needs: 'feedback:write',
-            act: () => onAnswer('Marking as reviewed …', review(runId)),
-          },
-        ]}
-      />
-      <Feedback runId={runId} />
+      <Review runId={runId} onAnswer={onAnswer} />
     </RunItem>
   );
 }

@@ -2,8 +2,8 @@ import type { ComponentProps, ReactNode } from 'react';
 import styles from './Button.module.css';
 
 interface ButtonProps extends ComponentProps<'button'> {
-  /** `main` once a page, for the one thing that it is for; `danger` for what cannot be undone. */
-  readonly kind?: 'main' | 'plain' | 'quiet' | 'danger';
+  /** `main` once a page, for the one thing that it is for; `danger` for what cannot be undone; `fresh` for what came in. */
+  readonly kind?: 'main' | 'plain' | 'quiet' | 'danger' | 'fresh';
   readonly icon?: ReactNode;
   /** The action is under way: it cannot be started again. */
   readonly isBusy?: boolean;

@@ -2,7 +2,8 @@ import styles from './TabBar.module.css';
 
 interface TabsProps<Name extends string> {
   readonly label: string;
-  readonly tabs: readonly (readonly [name: Name, title: string])[];
+  /** A number stands beside the title of what is counted. */
+  readonly tabs: readonly (readonly [name: Name, title: string, count?: number])[];
   readonly chosen: Name;
   readonly onChoose: (name: Name) => void;
   /** The id of what the tabs control. */
@@ -13,7 +14,7 @@ interface TabsProps<Name extends string> {
 export function TabBar<Name extends string>({ label, tabs, chosen, onChoose, controls }: TabsProps<Name>) {
   return (
     <div className={styles.tabs} role="tablist" aria-label={label}>
-      {tabs.map(([name, title]) => (
+      {tabs.map(([name, title, count]) => (
         <button
           key={name}
           type="button"
@@ -23,6 +24,7 @@ export function TabBar<Name extends string>({ label, tabs, chosen, onChoose, con
           onClick={() => onChoose(name)}
         >
           {title}
+          {count !== undefined && <span className={`number ${styles.count}`}>{count}</span>}
         </button>
       ))}
     </div>

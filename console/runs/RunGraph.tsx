@@ -10,6 +10,7 @@ import {
   ReactFlow,
 } from '@xyflow/react';
 import '@xyflow/react/dist/base.css';
+import '../parts/flow.css';
 import { useLayoutEffect, useRef, useState } from 'react';
 import type { WorkflowDefinition } from '../../src/protocol/running/workflows.ts';
 import { markOf } from '../parts/StateMark.tsx';

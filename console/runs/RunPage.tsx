@@ -9,6 +9,7 @@ import { runWorkflowQuery } from '../api/workflows.ts';
 import { loaded } from '../parts/loaded.ts';
 import { Panel } from '../parts/Panel.tsx';
 import { Problem, Skeleton } from '../parts/States.tsx';
+import { TabBar } from '../parts/TabBar.tsx';
 import { EventLog } from './EventLog.tsx';
 import { Feedback } from './Feedback.tsx';
 import { NodeDetail } from './NodeDetail.tsx';
@@ -25,11 +26,6 @@ const RunGraph = lazy(() => loaded(() => import('./RunGraph.tsx')).then(({ RunGr
 const route = getRouteApi('/shell/runs/$runId');
 /** A graph of so few nodes needs little room. */
 const SMALL = 4;
-const TABS = [
-  ['timeline', 'Timeline'],
-  ['events', 'Events'],
-  ['state', 'State'],
-] as const;
 
 /** One run: what came of it, then how. */
 export function RunPage() {
@@ -94,21 +90,17 @@ export function RunPage() {
         <NodeDetail nodeId={chosen} view={view} definition={workflow.data} run={run.data} events={shown} />
       </div>
       <div>
-        <div className={styles.tabs} role="tablist" aria-label="Views of the log">
-          {TABS.map(([name, title]) => (
-            <button
-              key={name}
-              type="button"
-              role="tab"
-              aria-selected={tab === name}
-              aria-controls="run-tab"
-              onClick={() => set({ tab: name })}
-            >
-              {title}
-              {name === 'events' && <span className={`number ${styles.count}`}>{log.events.length}</span>}
-            </button>
-          ))}
-        </div>
+        <TabBar
+          label="Views of the log"
+          tabs={[
+            ['timeline', 'Timeline'],
+            ['events', 'Events', log.events.length],
+            ['state', 'State'],
+          ]}
+          chosen={tab}
+          onChoose={(name) => set({ tab: name })}
+          controls="run-tab"
+        />
         <div id="run-tab" role="tabpanel" className={styles.tab} aria-label={tab}>
           {tab === 'timeline' && <Waterfall view={view} whole={whole} selected={chosen} onSelect={select} />}
           {tab === 'events' && <EventLog events={shown} run={run.data} node={chosen} />}

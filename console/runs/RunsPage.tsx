@@ -51,9 +51,9 @@ export function RunsPage() {
       <RunFilters search={search} />
       {chosen.size > 0 && <Bulk chosen={chosen} onDone={() => choose(new Set())} />}
       {fresh > 0 && (
-        <button type="button" className={styles.fresh} onClick={refresh}>
+        <Button kind="fresh" onClick={refresh}>
           {fresh} new {fresh === 1 ? 'run' : 'runs'}
-        </button>
+        </Button>
       )}
       {query.isError ? (
         <Problem error={query.error} onRetry={() => void query.refetch()} />

@@ -14,6 +14,7 @@ import {
   useUpdateNodeInternals,
 } from '@xyflow/react';
 import '@xyflow/react/dist/base.css';
+import '../parts/flow.css';
 import { type DragEvent, useEffect, useMemo, useRef } from 'react';
 import type { NodeTypeSummary, WorkflowEdge, WorkflowNode } from '../../src/protocol/running/workflows.ts';
 import styles from './Canvas.module.css';

@@ -112,13 +112,19 @@ describe.each(STORES)('a goal, on %s', (kind) => {
       });
       expect((await api().get(`${PLANS}/${id}/plan`)).body.workflowId).toBe(counting.id);
       await plan(api(), id);
-      expect((await read(api(), id)).continuation).toEqual({ mode: 'schedule', armRef: lent });
-      expectRefusal(await api().request('DELETE', `${SCHEDULES}/${lent}`), 409, 'conflict');
       await reaches(api(), id, 'bound-exceeded');
       expect(await runsOf(id)).toHaveLength(2);
       const { body } = await api().get(`${SCHEDULES}/${lent}`);
       expect(body.enabled).toBe(false);
       expect(body).not.toHaveProperty('belongsTo');
+    });
+
+    it.concurrent('by a schedule that nobody can take away while it is lent', async () => {
+      const lent = (await api().post(SCHEDULES, { workflowId: counting.id, cron: '0 0 1 1 *' })).body.id;
+      const { id } = await setGoal(api(), { continuation: { mode: 'schedule', armRef: lent } });
+      await plan(api(), id);
+      expect((await read(api(), id)).continuation).toEqual({ mode: 'schedule', armRef: lent });
+      expectRefusal(await api().request('DELETE', `${SCHEDULES}/${lent}`), 409, 'conflict');
     });
 
     it.concurrent('has its arm taken away by a pause and given back after it', async () => {

@@ -112,7 +112,8 @@ export const pull: CommandSpec = {
     const written: string[] = [];
     for await (const { id, shared } of client.each('listWorkflows')) {
       if (shared) continue;
-      const file = join(folder, `${id}.json`);
+      // A name from outside never leads out of the folder.
+      const file = join(folder, `${encodeURIComponent(id)}.json`);
       writeFileSync(file, `${JSON.stringify(await client.readWorkflow(id), null, 2)}\n`);
       written.push(file);
     }

@@ -249,7 +249,8 @@ describe.each(STORES)('clearing away, on %s', (kind) => {
     await untilStatus(again, `/v1/runs/${old}`, 410);
     expect((await again.get(`/v1/runs/${childRunId}`)).body.status).toBe('completed');
     await again.post(`/v1/runs/${runId}/interrupts/gate`, { resumeValue: { action: 'accept' } });
-    await again.ended(runId);
+    // It may be cleared away as soon as it has ended.
+    await again.until(runId, ({ status, error }) => status === 'completed' || error === 'run_expired');
     const last = await restart(0);
     for (const each of [runId, childRunId]) await untilStatus(last, `/v1/runs/${each}`, 410);
   });

@@ -1,33 +1,18 @@
-import { mkdirSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { barriers, launchBrowser, type Visit, visit } from '../support/browser.ts';
+import { ALL_PAYLOADS, enter as enterConsole, PAYLOADS, unexpected } from '../support/console.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
 import { prefixProxy } from '../support/prefix-proxy.ts';
+import { shoot } from '../support/screenshots.ts';
 
 /** The console in a real browser, against a real host: the jobs that people do with it. */
-
-const SHOTS = fileURLToPath(new URL('../../docs/console/', import.meta.url));
-/** Nobody is signed in at first, which browsers report as an error; a page that is left ends its requests. */
-const EXPECTED = /status of 401|ERR_ABORTED/;
-const PAYLOADS = [
-  '<script>window.hit=1</script>',
-  '<img src=x onerror="window.hit=1">',
-  '<svg onload=window.hit=1>',
-  '"><iframe srcdoc="<script>parent.hit=1</script>">',
-  "javascript:window.hit=1//'",
-  '{{constructor.constructor("window.hit=1")()}}',
-  '<a href="javascript:window.hit=1">x</a>',
-  '<style>*{background:url(javascript:window.hit=1)}</style>',
-];
 
 describe('the console', () => {
   let host: TestHost;
   let browser: Browser;
   beforeAll(async () => {
     [host, browser] = await Promise.all([startTestHost('sqlite', undefined), launchBrowser()]);
-    mkdirSync(SHOTS, { recursive: true });
   });
   afterAll(async () => {
     await browser?.close();
@@ -36,21 +21,8 @@ describe('the console', () => {
 
   const address = (rest = ''): string => `${host.url}/console/${rest}`;
 
-  /** Opens a page as somebody who signs in first. */
-  async function enter(
-    key: string,
-    rest: string,
-    options: BrowserContextOptions = {},
-    at: (rest: string) => string = address,
-  ): Promise<Visit> {
-    const visited = await visit(browser, at(rest), options);
-    await visited.page.fill('input[name=key]', key);
-    await visited.page.click('button[type=submit]');
-    await visited.page.locator('nav').first().waitFor();
-    return visited;
-  }
-
-  const unexpected = ({ problems }: Visit): string[] => problems.filter((problem) => !EXPECTED.test(problem));
+  const enter = (key: string, rest: string, options: BrowserContextOptions = {}, root = host.url): Promise<Visit> =>
+    enterConsole(browser, root, key, rest, options);
 
   it('a key signs in, the page keeps it nowhere, and the visitor lands where they wanted to go', async () => {
     const visited = await visit(browser, address('runs?status=failed'));
@@ -170,26 +142,28 @@ describe('the console', () => {
 
   it('text is text, whatever is in it', async () => {
     const editor = host.as('editor');
-    for (const payload of PAYLOADS) {
-      const runId = await editor.run('support-triage', {
-        inputs: { subject: payload, plan: 'free', body: payload },
-        tags: [payload],
-        metadata: { note: payload },
-      });
-      await editor.ended(runId);
-      await editor.post(`/v1/runs/${runId}/annotations`, { signal: { kind: 'label', label: payload }, note: payload });
+    const all = ALL_PAYLOADS.join('\n');
+    const runId = await editor.run('support-triage', {
+      inputs: { subject: all, plan: 'free', body: all },
+      tags: [...PAYLOADS],
+      metadata: Object.fromEntries(ALL_PAYLOADS.map((payload) => [payload, payload])),
+    });
+    await editor.ended(runId);
+    for (const payload of ALL_PAYLOADS) {
+      const signal = { kind: 'label', label: payload };
+      expect((await editor.post(`/v1/runs/${runId}/annotations`, { signal, note: payload })).status, payload).toBe(201);
     }
     const visited = await enter(KEYS.editor.key, 'runs');
     const { page } = visited;
-    const { items } = (await editor.get(`/v1/host/capstan/runs?limit=${PAYLOADS.length}`)).body;
-    for (const { runId } of items) {
-      await page.goto(address(`runs/${runId}?node=draft`));
-      await page.locator('.react-flow__node').first().waitFor();
-      for (const tab of ['Timeline', 'Events', 'State']) await page.getByRole('tab', { name: tab }).click();
-      await page.getByRole('region', { name: 'Variables' }).waitFor();
-      expect(await page.evaluate('window.hit')).toBeUndefined();
-      expect(await page.locator('main iframe, main script, main img').count()).toBe(0);
-    }
+    await page.goto(address(`runs/${runId}?node=draft`));
+    await page.locator('.react-flow__node').first().waitFor();
+    for (const tab of ['Timeline', 'Events', 'State']) await page.getByRole('tab', { name: tab }).click();
+    await page.getByRole('region', { name: 'Variables' }).waitFor();
+    await page.getByText(ALL_PAYLOADS.at(-1)!).first().waitFor();
+    expect(await page.evaluate('window.hit')).toBeUndefined();
+    expect(await page.locator('main iframe, main script, main img, main object, main embed, main style').count()).toBe(
+      0,
+    );
     expect(unexpected(visited)).toEqual([]);
   });
 
@@ -198,7 +172,7 @@ describe('the console', () => {
     const proxy = await prefixProxy(host.url, '/tools/capstan');
     try {
       const at = (rest: string): string => `${proxy.url}/console/${rest}`;
-      const { page } = await enter(KEYS.editor.key, `runs/${runId}`, {}, at);
+      const { page } = await enter(KEYS.editor.key, `runs/${runId}`, {}, proxy.url);
       await page.locator('header [data-state=completed]').waitFor();
       await page.getByRole('link', { name: 'Runs', exact: true }).click();
       await page.waitForURL(at('runs'));
@@ -254,8 +228,3 @@ describe('the console', () => {
     return runId;
   }
 });
-
-/** Keeps a picture for the documents. */
-async function shoot(page: Page, name: string): Promise<void> {
-  await page.screenshot({ path: `${SHOTS}${name}.jpg`, type: 'jpeg', quality: 72 });
-}

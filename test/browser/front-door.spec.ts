@@ -138,11 +138,10 @@ describe('the front door', () => {
   it('has something to say about every operation', async () => {
     const { page, problems } = await visit(browser, reference());
     await page.locator('.operation').first().waitFor();
-    for (const operation of await page.locator('.operation').all()) {
-      await operation.locator('summary').first().click();
-      await operation.locator('.part').last().waitFor();
-      expect(await operation.innerText()).toMatch(/curl .*Reply 2\d\d/s);
-    }
+    await page.evaluate("for (const each of document.querySelectorAll('.operation > summary')) each.click()");
+    await page.locator('.operation').last().locator('.part').last().waitFor();
+    const texts = await page.locator('.operation').allInnerTexts();
+    expect(texts.filter((text) => !/curl .*Reply 2\d\d/s.test(text))).toEqual([]);
     expect(problems).toEqual([]);
   });
 

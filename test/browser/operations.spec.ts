@@ -1,15 +1,13 @@
-import { mkdirSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { barriers, launchBrowser } from '../support/browser.ts';
 import { enter, PAYLOADS, unexpected } from '../support/console.ts';
 import { node, register, unique, workflow } from '../support/definitions.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
+import { shoot } from '../support/screenshots.ts';
 
 /** Operations and quality in a real browser, against a real host. */
 
-const SHOTS = fileURLToPath(new URL('../../docs/console/', import.meta.url));
 const SECTIONS = ['host', 'keys', 'audit', 'webhooks', 'schedules', 'prompts', 'agents', 'tools', 'packs'];
 
 describe('the operations and quality pages', () => {
@@ -17,7 +15,6 @@ describe('the operations and quality pages', () => {
   let browser: Browser;
   beforeAll(async () => {
     [host, browser] = await Promise.all([startTestHost('sqlite', undefined), launchBrowser()]);
-    mkdirSync(SHOTS, { recursive: true });
     const owner = host.as('owner');
     const inputs = { subject: 'Down', plan: 'enterprise' };
     await owner.post('/v1/host/capstan/schedules', { workflowId: 'support-triage', cron: '0 9 * * 1-5', inputs });
@@ -165,8 +162,3 @@ describe('the operations and quality pages', () => {
     }
   });
 });
-
-/** Keeps a picture for the documents. */
-async function shoot(page: Page, name: string): Promise<void> {
-  await page.screenshot({ path: `${SHOTS}${name}.jpg`, type: 'jpeg', quality: 60 });
-}

@@ -1,22 +1,18 @@
-import { mkdirSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { barriers, launchBrowser } from '../support/browser.ts';
 import { enter, PAYLOADS, unexpected } from '../support/console.ts';
 import { edge, fixed, node, register, unique, workflow } from '../support/definitions.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
+import { shoot } from '../support/screenshots.ts';
 
 /** The workflow pages of the console in a real browser, against a real host. */
-
-const SHOTS = fileURLToPath(new URL('../../docs/console/', import.meta.url));
 
 describe('the workflow pages', () => {
   let host: TestHost;
   let browser: Browser;
   beforeAll(async () => {
     [host, browser] = await Promise.all([startTestHost('sqlite', undefined), launchBrowser()]);
-    mkdirSync(SHOTS, { recursive: true });
   });
   afterAll(async () => {
     await browser?.close();
@@ -239,11 +235,3 @@ describe('the workflow pages', () => {
     }
   });
 });
-
-/** Pictures that the documents use; the others are written only where somebody wants to look at them. */
-const KEPT = ['editor-light', 'editor-dark'];
-
-async function shoot(page: Page, name: string): Promise<void> {
-  const folder = KEPT.includes(name) ? SHOTS : process.env.CAPSTAN_SHOTS;
-  if (folder !== undefined) await page.screenshot({ path: `${folder}/${name}.jpg`, type: 'jpeg', quality: 70 });
-}

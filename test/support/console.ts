@@ -4,15 +4,51 @@ import { type Visit, visit } from './browser.ts';
 /** Nobody is signed in at first, which browsers report as an error; a page that is left ends its requests. */
 const EXPECTED = /status of 401|ERR_ABORTED/;
 
-/** Texts that a page must show and never execute. */
-export const PAYLOADS = [
+/** Texts that a page must show and never execute: what tries markup, attributes, addresses, templates and odd encodings. */
+export const ALL_PAYLOADS: readonly string[] = [
   '<script>window.hit=1</script>',
   '<img src=x onerror="window.hit=1">',
   '<svg onload=window.hit=1>',
   '"><iframe srcdoc="<script>parent.hit=1</script>">',
   "javascript:window.hit=1//'",
   '{{constructor.constructor("window.hit=1")()}}',
+  '<ScRiPt>window.hit=1</sCrIpT>',
+  '<script/src=data:,window.hit=1></script>',
+  '<<script>window.hit=1//<</script>',
+  '</script><script>window.hit=1</script>',
+  '</textarea><script>window.hit=1</script>',
+  '</title><script>window.hit=1</script>',
+  '<!--<img src="--><img src=x onerror=window.hit=1//">',
+  '<![CDATA[<script>window.hit=1</script>]]>',
+  '<body onload=window.hit=1>',
+  '<input autofocus onfocus=window.hit=1>',
+  '<select autofocus onfocus=window.hit=1>',
+  '<details open ontoggle=window.hit=1>',
+  '<marquee onstart=window.hit=1>',
+  '<video><source onerror=window.hit=1>',
+  '<audio src=x onerror=window.hit=1>',
+  '<object data="javascript:window.hit=1">',
+  '<embed src="javascript:window.hit=1">',
+  '<a href="javascript:window.hit=1" autofocus>a</a>',
+  '<a href="java\tscript:window.hit=1">a</a>',
+  '<form action="javascript:window.hit=1"><button>b</button></form>',
+  '<math href="javascript:window.hit=1">m</math>',
+  '<svg><animate onbegin=window.hit=1 attributeName=x dur=1s>',
+  '<svg><script href="data:,window.hit=1"/></svg>',
+  '<style>@import "javascript:window.hit=1";</style>',
+  '<link rel=stylesheet href="data:,*{color:red}">',
+  '<meta http-equiv=refresh content="0;url=javascript:window.hit=1">',
+  '<base href="javascript:window.hit=1//">',
+  '" onmouseover="window.hit=1" x="',
+  "' onfocus='window.hit=1' autofocus='",
+  '#{window.hit=1} <%= window.hit=1 %>',
+  '\u003cscript\u003ewindow.hit=1\u003c/script\u003e',
+  '&lt;script&gt;window.hit=1&lt;/script&gt;',
+  '\u202e<script>window.hit=1</script>\u202c',
+  '[a](javascript:window.hit=1) ![b](x"onerror="window.hit=1)',
 ];
+/** The first of each sort, for pages that take many visits. */
+export const PAYLOADS = ALL_PAYLOADS.slice(0, 6);
 
 /** Opens a page of the console as somebody who signs in first. */
 export async function enter(

@@ -338,6 +338,18 @@ export function storeContract(name: string, open: OpenStore): void {
         expect(await commit([guardLease(leaseOf(taken!, 'host-b'), true), append])).toBe('committed');
       });
 
+      it('refuses an earlier lease of the same host, too: it may have lost the item and claimed it again', async () => {
+        await commit([due('w'), insertRun(run('run-1'))]);
+        const [item] = await claimed(store, 'host-a');
+        const old = leaseOf(item!, 'host-a');
+        const [again] = await orphansFor('host-a');
+        const append = advanceRun({ ...move('run-1'), from: 0, to: 1 });
+        for (const write of [guardLease(old, true), releaseLease(old, 0, 0), finishWork(old)]) {
+          expect(await commit([write, append])).toBe('lease');
+        }
+        expect(await commit([guardLease(leaseOf(again!, 'host-a'), true), append])).toBe('committed');
+      });
+
       it('counts crashes in a row until there is progress', async () => {
         await commit([due('w')]);
         await claimed(store, 'host-a');

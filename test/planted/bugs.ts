@@ -20,16 +20,16 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     name: 'an effect is claimed without its lease',
     file: 'src/runtime/effects/ledger.ts',
-    text: 'store.commit([guardLease(lease, false), claim])',
-    bug: 'store.commit([claim])',
+    text: 'store.commit([guardLease(lease, false), claimOf(effect)])',
+    bug: 'store.commit([claimOf(effect)])',
     layer: 'unit',
     test: 'src/runtime/effects/ledger.test.ts',
   },
   {
     name: 'SQLite does not sync',
-    file: 'src/store/sqlite.ts',
-    text: "durable ? 'FULL' : 'OFF'",
-    bug: "durable ? 'OFF' : 'OFF'",
+    file: 'src/store/wal-flush.ts',
+    text: 'this.#inFlight = this.#flushFile(this.#file);',
+    bug: 'this.#inFlight = Promise.resolve();',
     layer: 'sim',
     test: 'test/sim/disk.test.ts',
   },
@@ -87,8 +87,8 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     name: 'suspects are put aside with the first death',
     file: QUEUE,
-    text: 'WHEN kind = $2 AND strikes >= $3 THEN',
-    bug: 'WHEN kind = $2 AND strikes + 1 >= $3 THEN',
+    text: 'kind = $2 AND (strikes > $3 OR',
+    bug: 'kind = $2 AND (strikes + 3 > $3 OR',
     ...CONTRACT,
   },
   {

@@ -4,6 +4,7 @@ import { createRuntime, type RuntimeContributions } from '../../src/runtime/crea
 import { Executor } from '../../src/runtime/executor.ts';
 import type { NodeType } from '../../src/runtime/node-type.ts';
 import { localSchemaValidator } from '../../src/runtime/validation/schema-validator.ts';
+import type { Unit } from '../../src/store/sql.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Migration, Store } from '../../src/store/store.ts';
 import { CORE_TABLES } from '../../src/store/tables.ts';
@@ -26,6 +27,8 @@ interface Options {
   readonly contributed?: Partial<RuntimeContributions>;
   readonly extensions?: readonly Extension[];
   readonly advertises?: (capability: string) => boolean;
+  /** Stands before each commit: what it waits for is committed later. */
+  readonly beforeCommit?: (unit: Unit) => Promise<void>;
 }
 
 /** A host without a server, on an empty SQLite store and a clock that stands still: services are called directly. */
@@ -34,7 +37,8 @@ export async function openServiceHost(options: Options = {}): Promise<ServiceHos
   const folder = freshFolder();
   const clock = new ManualClock();
   const migrations = [...CORE_TABLES, ...tables];
-  const store = await openSqlite({ folder: folder.path, clock, migrations, durable: false });
+  const opened = await openSqlite({ folder: folder.path, clock, migrations, durable: false });
+  const store = options.beforeCommit ? withDelays(opened, options.beforeCommit) : opened;
   let ids = 0;
   const runtime = createRuntime({
     store,
@@ -68,6 +72,20 @@ export async function openServiceHost(options: Options = {}): Promise<ServiceHos
     folder.remove();
   };
   return { host, store, clock, close };
+}
+
+function withDelays(store: Store, beforeCommit: (unit: Unit) => Promise<void>): Store {
+  const commit: Store['commit'] = async (unit, options) => {
+    await beforeCommit(unit);
+    return store.commit(unit, options);
+  };
+  return new Proxy(store, {
+    get: (target, name) => {
+      if (name === 'commit') return commit;
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
 }
 
 /** Somebody of a tenant who may do everything. */

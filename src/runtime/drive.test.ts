@@ -1,0 +1,114 @@
+import { afterAll, describe, expect, it } from 'vitest';
+import { node, workflow } from '../../test/support/definitions.ts';
+import { registerShared } from '../../test/support/register-shared.ts';
+import { callerOf, openServiceHost } from '../../test/support/service-host.ts';
+import { makePlan } from '../engine/definition/plan.ts';
+import type { NewEvent } from '../protocol/running/events.ts';
+import { HOST_OWNER } from '../store/definitions.ts';
+import { claimDue, type WorkItem } from '../store/queue.ts';
+import { sql } from '../store/sql.ts';
+import { type CreatedRun, createRun } from './creation.ts';
+import { Journal } from './journal.ts';
+import type { NodeType } from './node-type.ts';
+import { type Placement, startRun } from './start-run.ts';
+import { fixedTools } from './tools.ts';
+
+/** What the log has when something is done, and what is believed of it after a commit that failed. */
+
+/** More than enough for a node to be started, and for its effect if nothing held it up. */
+const TURNS = 200;
+const touch: NodeType = {
+  typeId: 'test.touch',
+  role: 'side-effect',
+  run: async ({ effects, emit, node: { id: nodeId } }) => {
+    emit({ type: 'log.appended', nodeId, payload: { level: 'info', message: 'Now it is done.', nodeId } });
+    await effects.tool({ agentId: 'test', name: 'test:look', arguments: {} });
+    return { done: { outputs: {} } };
+  },
+};
+const seen = new Map<string, string[]>();
+/** Commits of what a node says wait for this. */
+const said = Promise.withResolvers<void>();
+const { host, store, clock, close } = await openServiceHost({
+  beforeCommit: async (unit) => {
+    if (JSON.stringify(unit).includes('log.appended')) await said.promise;
+  },
+  nodes: [touch],
+  contributed: {
+    tools: [
+      fixedTools('test', [
+        {
+          name: 'test:look',
+          description: '',
+          inputSchema: { type: 'object' },
+          transport: 'native',
+          safetyTier: 'write',
+          egress: 'none',
+          replayPolicy: 'idempotent',
+          call: async (_args, { runId }) => void seen.set(runId, await typesOf(runId)),
+        },
+      ]),
+    ],
+  },
+});
+const { runtime, executor } = host;
+afterAll(close);
+
+async function typesOf(runId: string): Promise<string[]> {
+  const rows = await store.read<{ type: string }>(
+    sql('SELECT type FROM events WHERE run_id = $1 ORDER BY sequence', runId),
+  );
+  return rows.map(({ type }) => type);
+}
+
+const definition = workflow([node('a', 'test.touch')]);
+await registerShared(runtime, definition);
+
+/** Stores a run of one node. */
+async function stored(placement: Placement): Promise<CreatedRun> {
+  const created = createRun(runtime, {
+    subject: callerOf('alpha').subject,
+    workflow: { owner: HOST_OWNER, plan: makePlan(definition, 1) },
+    inputs: {},
+    configurable: {},
+    depth: 0,
+  });
+  const { writes } = startRun(runtime, created, placement);
+  expect((await store.commit(writes)).committed).toBe(true);
+  return created;
+}
+
+const started: NewEvent = {
+  type: 'node.started',
+  nodeId: 'a',
+  payload: { nodeId: 'a', typeId: 'test.touch', attempt: 0 },
+};
+
+describe('a journal', () => {
+  it('forgets what a release did not commit because the run was woken meanwhile', async () => {
+    const { held } = await stored('queued');
+    const outcome = await store.commit([claimDue('host-2', 1)]);
+    const [item] = (outcome.committed ? outcome.rows[0] : []) as unknown as WorkItem[];
+    const journal = new Journal(runtime, { workId: item!.work_id, owner: 'host-2', epoch: item!.epoch }, held);
+    journal.record([started]);
+    expect(await journal.commit({ releaseUntil: null, wakes: item!.wakes - 1 })).toBe(false);
+    expect(await journal.catchUp()).toEqual(['a']);
+    expect(journal.isWritten).toBe(true);
+    expect(journal.held.run.sequence).toBe(0);
+    expect(await typesOf(held.run.facts.runId)).toEqual(['run.started']);
+  });
+});
+
+describe('an effect', () => {
+  it('is performed only once the log has everything that the node said before it', async () => {
+    const { held } = await stored('queued');
+    const { runId } = held.run.facts;
+    await executor.start();
+    for (let turn = 0; turn < TURNS; turn++) await new Promise<void>((resolve) => clock.soon(resolve));
+    expect(seen.has(runId)).toBe(false);
+    said.resolve();
+    while (!(await typesOf(runId)).includes('run.completed')) await new Promise<void>((resolve) => clock.soon(resolve));
+    await executor.stop(0);
+    expect(seen.get(runId)).toEqual(['run.started', 'node.started', 'log.appended']);
+  });
+});

@@ -14,7 +14,7 @@ export const COUNTERS = {
   capstan_runs_finished_total: { help: 'Runs that this process has ended', labels: ['status'] },
   capstan_runs_recovered_total: { help: 'Runs that this process went on with after a host died' },
   capstan_retries_total: { help: 'Failed attempts at nodes that are retried' },
-  capstan_leases_lost_total: { help: 'Work items that another host took over from this one', labels: ['kind'] },
+  capstan_leases_lost_total: { help: 'Work items that another host took over from this one' },
   capstan_work_taken_over_total: { help: 'Work items of dead hosts that this process returned to the queue' },
   capstan_commits_failed_total: { help: 'Transactions of the store that failed as a whole' },
   capstan_webhook_deliveries_total: {

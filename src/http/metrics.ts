@@ -1,7 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { AppendListener } from '../runtime/hub.ts';
 import { type Clock, withTimeout } from '../system/clock.ts';
-import type { Meter } from '../system/meter.ts';
+import { DELIVERY_OUTCOMES, type Meter } from '../system/meter.ts';
 import { COUNTERS, GAUGES, HISTOGRAMS } from './metric-table.ts';
 import { appendCounter } from './run-metrics.ts';
 
@@ -85,13 +85,15 @@ function meterOf(make: MetricMaker): Meter {
   const leasesLost = make.counter('capstan_leases_lost_total');
   const takenOver = make.counter('capstan_work_taken_over_total');
   const deliveries = make.counter('capstan_webhook_deliveries_total');
+  // A counter that begins with its first event shows no increase by it.
+  for (const outcome of DELIVERY_OUTCOMES) deliveries.inc({ outcome }, 0);
   return {
     committed: (transaction) => {
       commits.observe(transaction.ms / 1_000);
       units.observe(transaction.units);
       if (transaction.isFailed) failed.inc();
     },
-    leaseLost: (kind) => leasesLost.inc({ kind }),
+    leaseLost: () => leasesLost.inc(),
     takenOver: (items) => takenOver.inc(items),
     delivered: (outcome) => deliveries.inc({ outcome }),
   };

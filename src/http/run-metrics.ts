@@ -3,12 +3,15 @@ import { isTerminal, type Run, statusOf } from '../engine/run/run.ts';
 import type { ProviderUsage } from '../protocol/ai/models.ts';
 import type { RunEvent } from '../protocol/running/events.ts';
 import { isManagement } from '../protocol/running/management.ts';
+import type { RunStatus } from '../protocol/running/runs.ts';
 import type { AppendListener } from '../runtime/hub.ts';
 import type { MetricMaker } from './metrics.ts';
 
 /** Models that are counted by name. Operators list theirs, so there are few; the rest is `other`. */
 const MODELS_MAX = 100;
 const OTHER_MODEL = { provider: 'other', model: 'other' };
+
+const ENDINGS = ['completed', 'failed', 'cancelled'] as const satisfies readonly RunStatus[];
 
 /** How the events that end an attempt are called in the metrics. */
 const OUTCOMES: Partial<Record<RunEvent['type'], string>> = {
@@ -27,6 +30,8 @@ const BEGINNINGS: readonly RunEvent['type'][] = ['node.started', 'node.resumed']
 export function appendCounter(make: MetricMaker): AppendListener {
   const started = make.counter('capstan_runs_started_total');
   const finished = make.counter('capstan_runs_finished_total');
+  // A counter that begins with its first event shows no increase by it.
+  for (const status of ENDINGS) finished.inc({ status }, 0);
   const recovered = make.counter('capstan_runs_recovered_total');
   const retries = make.counter('capstan_retries_total');
   const attempts = make.histogram('capstan_attempt_seconds');

@@ -353,7 +353,7 @@ export class Executor {
   /** Nobody waits for this: an answer that does not come costs a number in the metrics. */
   async #reportLoss(item: Pick<WorkItem, 'kind' | 'tenant'>, lease: Lease): Promise<void> {
     const isLost = await isTakenOver(this.#runtime, item, lease).catch(() => false);
-    if (isLost) this.#runtime.meter.leaseLost(item.kind);
+    if (isLost) this.#runtime.meter.leaseLost();
   }
 
   #handBack(lease: Lease, unit: Unit): Promise<void> {

@@ -84,7 +84,10 @@ onEachStore(
 
     it('count the tokens and dollars of models once, although a replay shows them again', async () => {
       const api = host().as('editor');
-      const chat = node('talk', 'core.ai.chatCompletion', { inputs: { prompt: fixed('Is it so?') } });
+      const chat = node('talk', 'core.ai.chatCompletion', {
+        config: { provider: 'play', model: 'small' },
+        inputs: { prompt: fixed('Is it so?') },
+      });
       const of = 'provider="play",model="small"';
       const grown = await growth(
         host(),
@@ -162,11 +165,7 @@ onEachStore(
     it('count a lease that was lost, the item that was taken over, and the run that was recovered', async () => {
       const api = host().as('editor');
       const held = holdAnswers();
-      const names = [
-        'capstan_leases_lost_total{kind="run"}',
-        'capstan_work_taken_over_total',
-        'capstan_runs_recovered_total',
-      ];
+      const names = ['capstan_leases_lost_total', 'capstan_work_taken_over_total', 'capstan_runs_recovered_total'];
       const grown = await growth(host(), names, async () => {
         const runId = await api.run(await register(api, workflow([asking])));
         await held.asked;
@@ -185,7 +184,7 @@ onEachStore(
     it('do not take a cancelled run for a lost lease', async () => {
       const api = host().as('editor');
       const held = holdAnswers();
-      const [lost] = await growth(host(), ['capstan_leases_lost_total{kind="run"}'], async () => {
+      const [lost] = await growth(host(), ['capstan_leases_lost_total'], async () => {
         const runId = await api.run(await register(api, workflow([asking])));
         await held.asked;
         await api.post(`/v1/runs/${runId}/cancel`);

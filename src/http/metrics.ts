@@ -111,11 +111,11 @@ function registerGauges(registry: Registry, readers: GaugeReaders, clock: Clock)
       registers: [registry],
       async collect() {
         const reading = (await withTimeout(clock, PATIENCE_MS, readSafely(read))) ?? Number.NaN;
-        if (typeof reading === 'number') {
-          if (label === undefined) this.set(reading);
-          return;
-        }
-        for (const [value, count] of Object.entries(reading)) this.set({ [label!]: value }, count);
+        // What was read before would be taken for what is so now.
+        this.reset();
+        if (typeof reading !== 'number') {
+          for (const [value, count] of Object.entries(reading)) this.set({ [label!]: value }, count);
+        } else if (label === undefined) this.set(reading);
       },
     });
   }

@@ -1,9 +1,9 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { AppendListener } from '../runtime/hub.ts';
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { type Clock, withTimeout } from '../system/clock.ts';
 import { DELIVERY_OUTCOMES, type Meter } from '../system/meter.ts';
-import { COUNTERS, GAUGES, HISTOGRAMS } from './metric-table.ts';
-import { appendCounter } from './run-metrics.ts';
+import { type MetricMaker, makerFor } from './metric-maker.ts';
+import { GAUGES } from './metric-table.ts';
+import { appendCounter, type CountedAppend } from './run-metrics.ts';
 
 /** The value of a gauge, or one for each value of its label. */
 type Reading = number | Readonly<Record<string, number>>;
@@ -21,7 +21,7 @@ export interface Metrics extends Meter {
   /** Counts an operation that kept the event loop from turning. */
   blocked(operation: string, seconds: number): void;
   /** Counts what the committed events of a run say. */
-  readonly appended: AppendListener;
+  readonly appended: (append: CountedAppend) => void;
   /** Adds the gauges, once there is something to read them from. */
   watch(readers: GaugeReaders): void;
   text(): Promise<string>;
@@ -32,12 +32,6 @@ export interface Metrics extends Meter {
 const FRESH_MS = 2_000;
 /** How long the metrics wait for the store; what it has not answered by then is shown as NaN. */
 const PATIENCE_MS = 2_000;
-
-/** Makes the metrics of one registry. */
-export interface MetricMaker {
-  counter(name: keyof typeof COUNTERS): Counter;
-  histogram(name: keyof typeof HISTOGRAMS): Histogram;
-}
 
 /** Creates the metrics in the Prometheus format. */
 export function createMetrics(clock: Clock): Metrics {
@@ -60,21 +54,6 @@ export function createMetrics(clock: Clock): Metrics {
     watch: (readers) => registerGauges(registry, readers, clock),
     text: () => registry.metrics(),
     contentType: registry.contentType,
-  };
-}
-
-function makerFor(registry: Registry): MetricMaker {
-  const registers = [registry];
-  return {
-    counter: (name) => {
-      const row: { help: string; labels?: readonly string[] } = COUNTERS[name];
-      return new Counter({ name, help: row.help, labelNames: [...(row.labels ?? [])], registers });
-    },
-    histogram: (name) => {
-      const row: { help: string; labels?: readonly string[]; buckets: readonly number[] } = HISTOGRAMS[name];
-      const labelNames = [...(row.labels ?? [])];
-      return new Histogram({ name, help: row.help, labelNames, buckets: [...row.buckets], registers });
-    },
   };
 }
 

@@ -4,12 +4,15 @@ import type { ProviderUsage } from '../protocol/ai/models.ts';
 import type { RunEvent } from '../protocol/running/events.ts';
 import { isManagement } from '../protocol/running/management.ts';
 import type { RunStatus } from '../protocol/running/runs.ts';
-import type { AppendListener } from '../runtime/hub.ts';
-import type { MetricMaker } from './metrics.ts';
+import type { Append } from '../runtime/reaction.ts';
+import type { MetricMaker } from './metric-maker.ts';
 
 /** Models that are counted by name. Operators list theirs, so there are few; the rest is `other`. */
 const MODELS_MAX = 100;
 const OTHER_MODEL = { provider: 'other', model: 'other' };
+
+/** The part of an append that is counted. */
+export type CountedAppend = Pick<Append, 'run' | 'events' | 'before'>;
 
 const ENDINGS = ['completed', 'failed', 'cancelled'] as const satisfies readonly RunStatus[];
 
@@ -27,7 +30,7 @@ const BEGINNINGS: readonly RunEvent['type'][] = ['node.started', 'node.resumed']
  * Counts what committed events say: runs, attempts and model calls. Every event is committed once, on one host, so the
  * sum over all hosts is right. What a fork or a replay takes over from its source has been counted there.
  */
-export function appendCounter(make: MetricMaker): AppendListener {
+export function appendCounter(make: MetricMaker): (append: CountedAppend) => void {
   const started = make.counter('capstan_runs_started_total');
   const finished = make.counter('capstan_runs_finished_total');
   // A counter that begins with its first event shows no increase by it.

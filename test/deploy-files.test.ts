@@ -201,6 +201,14 @@ describe('the Kubernetes files', () => {
   });
 });
 
+it('is installed from the package of this version, as the operating page says', () => {
+  const page = read('docs/operating.md');
+  expect(page).toContain(`./capstan-${VERSION}.tgz`);
+  expect(PACKAGE.files).toContain('deploy');
+  const named = [...page.matchAll(/`(deploy\/[\w./-]+)`/g)].map(([, path = '']) => path);
+  expect(named.filter((path) => !existsSync(new URL(path, ROOT)))).toEqual([]);
+});
+
 describe('the systemd unit', () => {
   const lines = assignmentsOfUnit(read('deploy/systemd/capstan.service'));
   const of = (key: string): string[] => lines.flatMap(([name, value]) => (name === key ? [value] : []));

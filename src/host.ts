@@ -15,6 +15,7 @@ import { openControlSocket } from './http/control-socket.ts';
 import { discoveryDocument } from './http/discovery.ts';
 import { documentationPages } from './http/documentation.ts';
 import { frontDoorPages } from './http/front-door.ts';
+import { gaugeReaders } from './http/gauges.ts';
 import { createMetrics, type Metrics } from './http/metrics.ts';
 import { discoveryPage, documentPages, operatorPages } from './http/pages.ts';
 import { createServer, type Server } from './http/server.ts';
@@ -52,8 +53,9 @@ export interface System {
   readonly log: Log;
 }
 
-/** The machine with the time of the store. */
+/** The machine with the time of the store, and what is told to operators. */
 interface WatchedSystem extends System {
+  readonly metrics: Metrics;
   readonly watch: ClockWatch;
 }
 
@@ -87,11 +89,12 @@ export async function startHost<Extra extends object = object>(
   const own = config.conformance ? [...capabilities, ...(await loadConformance())] : capabilities;
   const mounted = [...own, ...extra];
   const tables = mounted.flatMap((capability) => capability.tables);
-  const store = await openStore(config, system, [...CORE_TABLES, ...tables]);
+  const metrics = createMetrics(system.clock);
+  const store = await openStore(config, { ...system, metrics }, [...CORE_TABLES, ...tables]);
   const watch = new ClockWatch(store, system);
   try {
     await watch.start();
-    return await startOn(store, mounted, config, { ...system, watch });
+    return await startOn(store, mounted, config, { ...system, watch, metrics });
   } catch (error) {
     watch.stop();
     await store.close();
@@ -112,7 +115,7 @@ async function startOn<Extra extends object>(
   const { workflowsFolder, projectFolder } = config;
   const folder = workflowsFolder ?? (projectFolder === undefined ? fileURLToPath(EXAMPLES) : undefined);
   if (folder !== undefined) await loadWorkflows(host, assembly.services, folder);
-  const server = createEdge(built, config, system.watch);
+  const server = createEdge(built, config, system);
   await store.commit([maintenanceWork()]);
   const closeControls = await openControls(store, config, system);
   await host.executor.start();
@@ -193,12 +196,12 @@ export async function recoverOwnerKey(config: Config, system: System, tenant: st
 
 async function openStore(
   config: Config,
-  { clock, log }: Pick<System, 'clock' | 'log'>,
+  { clock, log, metrics: meter }: Pick<System, 'clock' | 'log'> & { readonly metrics?: Metrics },
   migrations: readonly Migration[],
 ): Promise<Store> {
-  if (!config.databaseUrl) return openSqlite({ folder: config.dataFolder, clock, migrations, log });
+  if (!config.databaseUrl) return openSqlite({ folder: config.dataFolder, clock, migrations, log, meter });
   const { openPostgres } = await import('./store/postgres.ts');
-  return openPostgres({ url: config.databaseUrl, clock, migrations, stallMs: config.databaseStallMs });
+  return openPostgres({ url: config.databaseUrl, clock, migrations, meter, stallMs: config.databaseStallMs });
 }
 
 /** A shared database has no folder, and tools of its own. */
@@ -222,7 +225,7 @@ function buildHost<Extra extends object>(
   store: Store,
   mounted: readonly MountedWith<Extra>[],
   config: Config & Extra,
-  system: System,
+  { metrics, ...system }: System & { readonly metrics?: Metrics },
 ): BuiltHost {
   const contributions = new ContributionView();
   const weightOf = (tenant: string): number => config.tenantWeights.get(tenant) ?? 1;
@@ -230,6 +233,7 @@ function buildHost<Extra extends object>(
   const runtime = createRuntime({
     store,
     ...system,
+    ...(metrics ? { meter: metrics } : {}),
     egress: createEgress({ clock: system.clock, allowLoopback: config.allowLoopback, allow: config.egressAllow }),
     schemas: threadedSchemaValidator(system.clock, weightOf),
     nodes: mounted.flatMap(({ nodes }) => nodes(config)),
@@ -273,7 +277,7 @@ async function stopCapabilities({ parts }: Assembly<Services>): Promise<void> {
 function createEdge(
   { host, assembly, contributions, disk, readiness }: BuiltHost,
   config: Config,
-  watch: ClockWatch,
+  { watch, metrics }: Pick<WatchedSystem, 'watch' | 'metrics'>,
 ): Server {
   const { runtime, executor } = host;
   const routes = assembly.parts.flatMap((part) => part.routes ?? []);
@@ -285,7 +289,6 @@ function createEdge(
       retryAfterSeconds: RETRY_AFTER_S,
     },
   });
-  const metrics = (): Metrics => counted;
   const quarantined = async (): Promise<number> => {
     const [row] = await runtime.store.read<{ count: number }>(countQuarantined());
     return Number(row?.count ?? 0);
@@ -319,19 +322,10 @@ function createEdge(
     limits: config,
     hosts: () => executor.hosts,
   });
-  const counted = createMetrics({
-    inFlight: () => server.gate.inFlight,
-    workInHand: () => executor.inHand,
-    followed: () => runtime.hub.subscribedRuns,
-    mostOfATenant: () => server.gate.mostOfATenant,
-    tenantsAtLimit: () => executor.tenantsAtLimit,
-    quarantined,
-    storage: () => runtime.storage.most(),
-    clockOffsetMs: () => watch.offsetMs,
-    diskFreeBytes: disk && (() => disk.freeBytes),
-  });
+  runtime.hub.connect([metrics.appended], {});
+  metrics.watch(gaugeReaders({ host, services: assembly.services, gate: server.gate, watch, disk, quarantined }));
   runtime.watchdog.start(config.blockedMs, (operation, ms) => {
-    counted.blocked(operation, ms / 1_000);
+    metrics.blocked(operation, ms / 1_000);
     runtime.log.warn({ operation, ms }, 'the event loop was blocked');
   });
   return server;

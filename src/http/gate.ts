@@ -90,6 +90,16 @@ export class Gate {
     return this.#shares.tenant.most;
   }
 
+  /** The number of tenants that have as many requests or streams open as they may. */
+  get tenantsAtLimit(): number {
+    return new Set([...this.#shares.tenant.atLimit, ...this.#shares['tenant-streams'].atLimit]).size;
+  }
+
+  /** The number of open event streams. */
+  get streams(): number {
+    return this.#shares['tenant-streams'].total;
+  }
+
   /** The number of requests being answered, open streams included. */
   get inFlight(): number {
     return this.#inFlight.size;

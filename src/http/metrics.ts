@@ -1,102 +1,120 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { type Clock, withTimeout } from '../system/clock.ts';
+import { DELIVERY_OUTCOMES, type Meter } from '../system/meter.ts';
+import { type MetricMaker, makerFor } from './metric-maker.ts';
+import { GAUGES } from './metric-table.ts';
+import { appendCounter, type CountedAppend } from './run-metrics.ts';
 
-/** The current values behind the gauges. */
-interface Gauges {
-  readonly inFlight: () => number;
-  readonly workInHand: () => number;
-  readonly followed: () => number;
-  readonly mostOfATenant: () => number;
-  readonly tenantsAtLimit: () => number;
-  readonly quarantined: () => Promise<number>;
-  readonly storage: () => Promise<{ readonly bytes: number; readonly tenantsAtLimit: number }>;
-  readonly clockOffsetMs: () => number;
-  /** Absent if the store is not on a disk of this machine. */
-  readonly diskFreeBytes?: (() => number) | undefined;
-}
+/** The value of a gauge, or one for each value of its label. */
+type Reading = number | Readonly<Record<string, number>>;
+
+/** How each gauge is read. One that this host does not have is left out. */
+export type GaugeReaders = {
+  readonly [Name in keyof typeof GAUGES]: (() => Reading | Promise<Reading>) | undefined;
+};
 
 /** Metrics for operators. They are public, so their labels name no tenant, workflow or run. */
-export interface Metrics {
+export interface Metrics extends Meter {
   observe(route: string, method: string, status: number, seconds: number): void;
   /** Counts a request that a limit turned away. */
   limited(scope: string): void;
   /** Counts an operation that kept the event loop from turning. */
   blocked(operation: string, seconds: number): void;
+  /** Counts what the committed events of a run say. */
+  readonly appended: (append: CountedAppend) => void;
+  /** Adds the gauges, once there is something to read them from. */
+  watch(readers: GaugeReaders): void;
   text(): Promise<string>;
   readonly contentType: string;
 }
 
+/** How long a value that was read from the store is shown before it is read again. */
+const FRESH_MS = 2_000;
+/** How long the metrics wait for the store; what it has not answered by then is shown as NaN. */
+const PATIENCE_MS = 2_000;
+
 /** Creates the metrics in the Prometheus format. */
-export function createMetrics(gauges: Gauges): Metrics {
+export function createMetrics(clock: Clock): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: 'capstan_' });
-  const requests = new Counter({
-    name: 'capstan_http_requests_total',
-    help: 'Requests answered',
-    labelNames: ['route', 'method', 'status'],
-    registers: [registry],
-  });
-  const durations = new Histogram({
-    name: 'capstan_http_request_seconds',
-    help: 'Time to answer, streams left out',
-    labelNames: ['route', 'method'],
-    buckets: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5],
-    registers: [registry],
-  });
-  const blocked = new Histogram({
-    name: 'capstan_event_loop_blocked_seconds',
-    help: 'How long operations kept the event loop from turning, those beyond CAPSTAN_BLOCKED_MS',
-    labelNames: ['operation'],
-    buckets: [0.1, 0.25, 0.5, 1, 5],
-    registers: [registry],
-  });
-  const limited = new Counter({
-    name: 'capstan_http_limited_total',
-    help: 'Requests turned away by a limit',
-    labelNames: ['scope'],
-    registers: [registry],
-  });
-  registerGauges(registry, gauges);
+  const make = makerFor(registry);
+  const requests = make.counter('capstan_http_requests_total');
+  const durations = make.histogram('capstan_http_request_seconds');
+  const blocked = make.histogram('capstan_event_loop_blocked_seconds');
+  const limited = make.counter('capstan_http_limited_total');
   return {
+    ...meterOf(make),
+    appended: appendCounter(make),
     limited: (scope) => limited.inc({ scope }),
     observe: (route, method, status, seconds) => {
       requests.inc({ route, method, status });
       durations.observe({ route, method }, seconds);
     },
     blocked: (operation, seconds) => blocked.observe({ operation }, seconds),
+    watch: (readers) => registerGauges(registry, readers, clock),
     text: () => registry.metrics(),
     contentType: registry.contentType,
   };
 }
 
-function registerGauges(registry: Registry, gauges: Gauges): void {
-  const gauge = (name: string, help: string, read: () => number | Promise<number>): Gauge =>
+function meterOf(make: MetricMaker): Meter {
+  const commits = make.histogram('capstan_commit_seconds');
+  const units = make.histogram('capstan_commit_units');
+  const failed = make.counter('capstan_commits_failed_total');
+  const leasesLost = make.counter('capstan_leases_lost_total');
+  const takenOver = make.counter('capstan_work_taken_over_total');
+  const deliveries = make.counter('capstan_webhook_deliveries_total');
+  // A counter that begins with its first event shows no increase by it.
+  for (const outcome of DELIVERY_OUTCOMES) deliveries.inc({ outcome }, 0);
+  return {
+    committed: (transaction) => {
+      commits.observe(transaction.ms / 1_000);
+      units.observe(transaction.units);
+      if (transaction.isFailed) failed.inc();
+    },
+    leaseLost: () => leasesLost.inc(),
+    takenOver: (items) => takenOver.inc(items),
+    delivered: (outcome) => deliveries.inc({ outcome }),
+  };
+}
+
+function registerGauges(registry: Registry, readers: GaugeReaders, clock: Clock): void {
+  for (const [name, row] of Object.entries(GAUGES)) {
+    const read = readers[name as keyof GaugeReaders];
+    if (!read) continue;
+    const [label] = 'labels' in row ? row.labels : [];
     new Gauge({
       name,
-      help,
+      help: row.help,
+      labelNames: label === undefined ? [] : [label],
       registers: [registry],
       async collect() {
-        this.set(await read());
+        const reading = (await withTimeout(clock, PATIENCE_MS, readSafely(read))) ?? Number.NaN;
+        // What was read before would be taken for what is so now.
+        this.reset();
+        if (typeof reading !== 'number') {
+          for (const [value, count] of Object.entries(reading)) this.set({ [label!]: value }, count);
+        } else if (label === undefined) this.set(reading);
       },
     });
-  gauge('capstan_http_in_flight', 'Requests being answered, open streams included', gauges.inFlight);
-  gauge('capstan_http_in_flight_tenant_max', 'The most requests of one tenant being answered', gauges.mostOfATenant);
-  gauge('capstan_work_in_hand', 'Work items that this process is busy with', gauges.workInHand);
-  gauge('capstan_work_tenants_at_limit', 'Tenants that have taken all places they may have', gauges.tenantsAtLimit);
-  gauge('capstan_runs_followed', 'Runs that somebody streams from this process', gauges.followed);
-  if (gauges.diskFreeBytes)
-    gauge('capstan_disk_free_bytes', 'Free space on the disk of the store', gauges.diskFreeBytes);
-  gauge('capstan_runs_quarantined', 'Runs that were put aside because they took hosts down', gauges.quarantined);
-  gauge('capstan_storage_tenant_max_bytes', 'The most that one tenant has stored in its runs', async () => {
-    const { bytes } = await gauges.storage();
-    return bytes;
-  });
-  gauge('capstan_storage_tenants_at_limit', 'Tenants that have stored as much as they may', async () => {
-    const { tenantsAtLimit } = await gauges.storage();
-    return tenantsAtLimit;
-  });
-  gauge(
-    'capstan_clock_offset_seconds',
-    "By how much the store's clock is ahead of this machine's",
-    () => gauges.clockOffsetMs() / 1_000,
-  );
+  }
+}
+
+/** A store that does not answer costs its own gauges, not the others. */
+async function readSafely(read: () => Reading | Promise<Reading>): Promise<Reading | undefined> {
+  try {
+    return await read();
+  } catch {
+    return undefined;
+  }
+}
+
+/** The same reader, which asks the store at most every few seconds, however many ask for the metrics. */
+export function atIntervals<T>(clock: Pick<Clock, 'now'>, read: () => Promise<T>): () => Promise<T> {
+  let last: { readonly at: number; readonly value: Promise<T> } | undefined;
+  return () => {
+    const now = clock.now();
+    if (last === undefined || now - last.at >= FRESH_MS) last = { at: now, value: read() };
+    return last.value;
+  };
 }

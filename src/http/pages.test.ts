@@ -53,13 +53,7 @@ describe('the pages for operators', () => {
       isShortOfSpace: () => false,
       quarantined: async () => 0,
       clockOffsetMs: () => 0,
-      metrics: () => ({
-        observe: () => {},
-        limited: () => {},
-        blocked: () => {},
-        text: async () => 'metric 1',
-        contentType: 'text/plain',
-      }),
+      metrics: { text: async () => 'metric 1', contentType: 'text/plain' },
     });
   const answer = async (isReady: boolean, path: string) =>
     pages(isReady)

@@ -94,7 +94,7 @@ interface Probes {
   readonly quarantined: () => Promise<number>;
   /** By how much the store's clock is ahead of this machine's. */
   readonly clockOffsetMs: () => number;
-  readonly metrics: () => Metrics;
+  readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
 }
 
 const STOPPING = envelopeOf(refuse('service_unavailable', 'The host is stopping.'));
@@ -124,7 +124,7 @@ export function operatorPages(probes: Probes): PublicPage[] {
     {
       path: '/metrics',
       isExempt: true,
-      answer: async () => ({ type: metrics().contentType, body: await metrics().text() }),
+      answer: async () => ({ type: metrics.contentType, body: await metrics.text() }),
     },
   ];
 }

@@ -8,7 +8,7 @@ import type { Metrics } from './metrics.ts';
 interface RequestLogOptions {
   readonly clock: Clock;
   readonly log: Log;
-  readonly metrics: () => Metrics;
+  readonly metrics: Pick<Metrics, 'observe'>;
   readonly audit: Pick<RequestAudit, 'answered'>;
 }
 
@@ -19,7 +19,7 @@ export function requestLog({ clock, log, metrics, audit }: RequestLogOptions) {
     const { route = 'none', scope } = routeOptions.config;
     const status = reply.statusCode;
     const ms = clock.now() - request.startedAt;
-    metrics().observe(route, method, status, ms / 1_000);
+    metrics.observe(route, method, status, ms / 1_000);
     if (caller) audit.answered(caller, { method, route, scope, status, ms });
     const tenant = caller?.subject.tenant;
     const fields = { requestId: id, method, route, status, ms, tenant, runId: runIdOf(request), keyId: caller?.keyId };

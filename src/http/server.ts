@@ -54,7 +54,7 @@ interface ServerOptions {
   readonly services: ServerServices;
   readonly routes: readonly BoundRoute[];
   readonly pages: readonly PublicPage[];
-  readonly metrics: () => Metrics;
+  readonly metrics: Metrics;
   readonly publicUrl: string | undefined;
   /** Origins whose pages may use the API. */
   readonly corsOrigins: readonly string[];
@@ -91,7 +91,7 @@ export function createServer(options: ServerOptions): Server {
   const { clock, log, store, turns } = options.runtime;
   const app = createApp(options);
   permitOrigins(app, options.corsOrigins);
-  const onLimit: ConstructorParameters<typeof Gate>[0]['onLimit'] = (scope) => options.metrics().limited(scope);
+  const onLimit: ConstructorParameters<typeof Gate>[0]['onLimit'] = (scope) => options.metrics.limited(scope);
   const gate = new Gate({ ...options, authorization, sessions, audit: audit.requests, clock, turns, onLimit });
   app.addHook('onRequest', gate.enter);
   app.addHook('onResponse', requestLog({ clock, log, metrics: options.metrics, audit: audit.requests }));

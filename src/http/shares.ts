@@ -31,6 +31,18 @@ export class Share {
     else this.#taken.delete(name);
   }
 
+  /** The places that are taken. */
+  get total(): number {
+    let total = 0;
+    for (const taken of this.#taken.values()) total += taken;
+    return total;
+  }
+
+  /** The names that have used up their share. */
+  get atLimit(): readonly string[] {
+    return [...this.#taken].flatMap(([name, taken]) => (taken >= this.#max ? [name] : []));
+  }
+
   /** The most places that one name has taken. */
   get most(): number {
     return Math.max(0, ...this.#taken.values());

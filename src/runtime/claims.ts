@@ -128,6 +128,7 @@ export async function returnOrphans(runtime: Runtime, strikesMax: number): Promi
     for (const { work_id, tenant, quarantined_at } of freed) {
       if (quarantined_at !== null) void putAside(runtime, tenant, work_id);
     }
+    runtime.meter.takenOver(freed.length);
     if (freed.length < CLAIM_MAX) return;
   }
 }

@@ -5,6 +5,7 @@ import type { Egress } from '../system/egress.ts';
 import type { WeightOf } from '../system/fair-queue.ts';
 import type { Ids } from '../system/ids.ts';
 import type { Log } from '../system/log.ts';
+import { type Meter, NO_METER } from '../system/meter.ts';
 import { Watchdog } from '../system/watchdog.ts';
 import { catalogOf, type OtherTypes } from './catalog.ts';
 import type { StanceOf } from './effects/model.ts';
@@ -28,6 +29,8 @@ interface RuntimeParts {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
+  /** Nothing is counted unless given. */
+  readonly meter?: Meter;
   readonly egress: Egress;
   readonly schemas: SchemaValidator;
   readonly nodes: readonly NodeType[];
@@ -73,6 +76,7 @@ export function createRuntime({ contributed, nodes, weightOf, storage, ...parts 
   let seams: SeamDrivers | undefined;
   return {
     outputLimits: OUTPUT_LIMITS,
+    meter: NO_METER,
     ...parts,
     hub: new Hub(),
     plans,

@@ -4,6 +4,7 @@ import type { Clock } from '../system/clock.ts';
 import type { Egress } from '../system/egress.ts';
 import type { Ids } from '../system/ids.ts';
 import type { Log } from '../system/log.ts';
+import type { Meter } from '../system/meter.ts';
 import type { Watchdog } from '../system/watchdog.ts';
 import type { Catalog } from './catalog.ts';
 import type { StanceOf } from './effects/model.ts';
@@ -24,6 +25,8 @@ export interface Runtime {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
+  /** Where operators are told what happens. */
+  readonly meter: Meter;
   /** Whatever may take long on the main thread notes its name here. */
   readonly watchdog: Watchdog;
   readonly hub: Hub;

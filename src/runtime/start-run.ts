@@ -44,7 +44,9 @@ export function startRun(runtime: Runtime, created: CreatedRun, placement: Place
     ...insertTags({ tenant, runId }, tags),
     ...(fork ? [insertFork({ tenant, runId }, fork.sourceRunId)] : []),
     ...reactionsTo(runtime, held, recorded, { isInherited }),
-    ...(isDriven ? [addWork({ workId: runId, kind: RUN_WORK, tenant, dueAt: owner ? null : 0, owner })] : []),
+    ...(isDriven
+      ? [addWork({ workId: runId, kind: RUN_WORK, tenant, dueAt: owner ? null : runtime.clock.now(), owner })]
+      : []),
   ];
   return changeOf(result, writes, {
     announce: [

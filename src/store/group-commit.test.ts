@@ -213,7 +213,7 @@ class ManualStore {
         this.#pending = { resolve, reject };
       });
     },
-    { soon: (action) => void this.#turns.push(action) },
+    { now: () => 0, soon: (action) => void this.#turns.push(action) },
   );
 
   /** Runs the actions scheduled for the end of the turn. */

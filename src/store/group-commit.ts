@@ -1,5 +1,6 @@
 import type { Clock } from '../system/clock.ts';
 import { FairQueue } from '../system/fair-queue.ts';
+import { type Meter, NO_METER } from '../system/meter.ts';
 import type { CommitOutcome, Unit } from './sql.ts';
 
 /** Units per transaction. More wait for the next one, which bounds how long any caller waits. */
@@ -45,14 +46,20 @@ type CommitGroup = (units: readonly Unit[]) => Promise<readonly (CommitOutcome |
  */
 export class GroupCommit {
   readonly #commitGroup: CommitGroup;
-  readonly #clock: Pick<Clock, 'soon'>;
+  readonly #clock: Pick<Clock, 'now' | 'soon'>;
+  readonly #meter: Pick<Meter, 'committed'>;
   readonly #pending = new FairQueue<PendingUnit>();
   #running = false;
   #onDrained: (() => void)[] = [];
 
-  constructor(commitGroup: CommitGroup, clock: Pick<Clock, 'soon'>) {
+  constructor(
+    commitGroup: CommitGroup,
+    clock: Pick<Clock, 'now' | 'soon'>,
+    meter: Pick<Meter, 'committed'> = NO_METER,
+  ) {
     this.#commitGroup = commitGroup;
     this.#clock = clock;
+    this.#meter = meter;
   }
 
   /** Queues a unit of a tenant; settles once the transaction that contains it has ended. */
@@ -93,12 +100,17 @@ export class GroupCommit {
 
   async #flush(): Promise<void> {
     const group = this.#nextGroup();
+    const startedAt = this.#clock.now();
+    const report = (isFailed: boolean): void =>
+      this.#meter.committed({ units: group.length, ms: Math.max(0, this.#clock.now() - startedAt), isFailed });
     try {
       const outcomes = await this.#commitGroup(group.map(({ unit }) => unit));
+      report(false);
       group.forEach((pending, index) => {
         this.#settle(pending, outcomes[index]!);
       });
     } catch (error) {
+      report(true);
       for (const { reject } of group) reject(error);
     }
     this.#running = false;

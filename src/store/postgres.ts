@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import pg from 'pg';
 import { type Clock, sleep } from '../system/clock.ts';
+import type { Meter } from '../system/meter.ts';
 import { Blocked, GroupCommit } from './group-commit.ts';
 import { type AppliedMigration, checksumOf, planMigrations } from './migrations.ts';
 import { HINT_CHANNEL, Hints } from './postgres-hints.ts';
@@ -13,6 +14,8 @@ interface PostgresOptions {
   readonly url: string;
   readonly clock: Clock;
   readonly migrations: readonly Migration[];
+  /** Where transactions are counted. */
+  readonly meter?: Meter | undefined;
   /**
    * If true, `$now` is the given clock, for tests that control time. Otherwise it is the database's clock, so that all
    * hosts agree on leases.
@@ -75,11 +78,11 @@ interface Settings {
  * listens for hints.
  */
 export async function openPostgres(options: PostgresOptions): Promise<Store> {
-  const { clock, migrations, useOwnClock } = options;
+  const { clock, migrations, meter, useOwnClock } = options;
   const settings = settingsOf(options);
   const render = renderer(useOwnClock ? clock : undefined);
   const writers = [new Writer(settings, render), new Writer(settings, render)] as const;
-  const [group, urgent] = writers.map((writer) => new GroupCommit((units) => writer.commitGroup(units), clock));
+  const [group, urgent] = writers.map((writer) => new GroupCommit((units) => writer.commitGroup(units), clock, meter));
   const readers = readerPool(settings);
   const hints = new Hints(settings.client, clock, (payload) =>
     readers.query('SELECT pg_notify($1, $2)', [HINT_CHANNEL, payload]),

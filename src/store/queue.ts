@@ -346,6 +346,24 @@ export function readWorkItem(workId: string): Statement {
   return sql('SELECT wakes, owner, epoch, payload FROM work WHERE work_id = $1', workId);
 }
 
+/** The items of one kind that are due and free. */
+export interface DueKind {
+  readonly kind: string;
+  readonly count: number;
+  /** For how many milliseconds the oldest of them has been due; null if their times do not tell. */
+  readonly lag: number | null;
+}
+
+/** Counts the items that are due and free by kind, the oldest `limit` of them, so that a long queue costs no more. */
+export function countDue(limit: number): Statement {
+  return sql(
+    `SELECT kind, COUNT(*) AS count, MAX($now - NULLIF(due_at, 0)) AS lag FROM (
+       SELECT kind, due_at FROM work WHERE ${FREE} AND due_at <= $now ORDER BY due_at LIMIT $1
+     ) due GROUP BY kind`,
+    limit,
+  );
+}
+
 /** When the next free item is due, and when the next one that is suspected of a host's death is. */
 export interface NextDue {
   readonly due_at: number | null;

@@ -3,6 +3,7 @@ import { copyFileSync, statfsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '../system/clock.ts';
 import type { Log } from '../system/log.ts';
+import type { Meter } from '../system/meter.ts';
 import { makePrivateFolder } from '../system/private-files.ts';
 import { GroupCommit } from './group-commit.ts';
 import { checksumOf, planMigrations } from './migrations.ts';
@@ -22,6 +23,8 @@ interface SqliteOptions {
   readonly migrations: readonly Migration[];
   /** Where damage, and housekeeping that failed, is reported. */
   readonly log?: Pick<Log, 'warn' | 'error'> | undefined;
+  /** Where transactions are counted. */
+  readonly meter?: Meter | undefined;
   /** If false, commits do not wait for the disk and a power failure may lose the last ones; for simulations. */
   readonly durable?: boolean;
   /** How the write-ahead log gets to the disk; tests delay it and let it fail. */
@@ -84,18 +87,22 @@ function storeOn(
   connection: Connection,
   ownership: Ownership,
   guard: FileGuard,
-  { folder, clock, log, durable = true, flushFile }: SqliteOptions,
+  { folder, clock, log, meter, durable = true, flushFile }: SqliteOptions,
   close: () => void,
 ): Store {
   const wal = durable ? new WalFlush(`${databaseFile(folder)}-wal`, flushFile) : undefined;
-  const group = new GroupCommit(async (units) => {
-    wal?.check();
-    const outcomes = commitGroup(connection, ownership, units);
-    if (outcomes.some((outcome) => 'committed' in outcome && outcome.committed)) await wal?.flush();
-    // After the commit, and before anybody is told: what went into a deleted file is not acknowledged.
-    guard.check();
-    return outcomes;
-  }, clock);
+  const group = new GroupCommit(
+    async (units) => {
+      wal?.check();
+      const outcomes = commitGroup(connection, ownership, units);
+      if (outcomes.some((outcome) => 'committed' in outcome && outcome.committed)) await wal?.flush();
+      // After the commit, and before anybody is told: what went into a deleted file is not acknowledged.
+      guard.check();
+      return outcomes;
+    },
+    clock,
+    meter,
+  );
   let closed: Promise<void> | undefined;
   return {
     isShared: false,

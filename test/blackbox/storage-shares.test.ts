@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { node, register, workflow } from '../support/definitions.ts';
 import { approval, resolve, waitingRun } from '../support/interrupts.ts';
 import { onEachStore } from '../support/stores.ts';
+import { until } from '../support/until.ts';
 
 /** Goal: one tenant cannot fill the store. Method: a small share, runs that use it up, and another tenant that works. */
 
@@ -41,8 +42,10 @@ onEachStore(
         await editor.until(runId, ({ status }) => status === 'completed');
         await host().as('owner').post(`/v1/host/sample/test/force-expire/${runId}`);
       }
-      const after = (await host().anonymous.get('/metrics')).text;
-      expect(after).toMatch(/^capstan_storage_tenants_at_limit 0$/m);
+      await until(
+        async () => (await host().anonymous.get('/metrics')).text,
+        (text) => /^capstan_storage_tenants_at_limit 0$/m.test(text),
+      );
       expect((await startOne()).status).toBe(201);
     });
   },

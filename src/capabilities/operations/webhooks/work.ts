@@ -42,7 +42,7 @@ const CLEAN_UP_EVERY_MS = 60_000;
 const CLEAN_UP_ROWS = 2_000;
 
 type WorkHost = Pick<Host, 'version'> & {
-  readonly runtime: Pick<Runtime, 'store' | 'clock' | 'egress' | 'log'>;
+  readonly runtime: Pick<Runtime, 'store' | 'clock' | 'egress' | 'log' | 'meter'>;
   readonly executor: Pick<Host['executor'], 'hostId'>;
 };
 
@@ -174,6 +174,7 @@ class DeliveryWorker {
       error: attempt.error ?? null,
       expires_at: at + RETENTION_MS[state],
     });
+    this.#host.runtime.meter.delivered(state === 'pending' ? 'retried' : state);
     return outcome;
   }
 

@@ -26,6 +26,16 @@ export interface Interrupts {
   tokenOf(run: RunRef, nodeId: string): Promise<string | undefined>;
   /** A new token for an open interrupt, or undefined if the caller may not answer it. It ends with the interrupt at the latest. */
   mint(caller: Caller, runId: string, interrupt: NamedInterrupt): Promise<string | undefined>;
+  /** How many interrupts wait for an answer, for the host's metrics. */
+  waiting(): Promise<WaitingInterrupts>;
+}
+
+/** The interrupts of all tenants that wait for an answer. */
+export interface WaitingInterrupts {
+  /** 10,000 at most. */
+  readonly count: number;
+  /** How long the oldest of them has waited; 0 if there is none. */
+  readonly oldestMs: number;
 }
 
 /** The door to interrupts. */

@@ -107,6 +107,23 @@ export function findOpenInterrupt(tenant: string, runId: string, nodeId: string)
   );
 }
 
+/** The open interrupts of all tenants. */
+export interface OpenInterrupts {
+  readonly count: number;
+  /** When the oldest of them was asked; null if there is none. */
+  readonly oldest: number | null;
+}
+
+/** Counts the open interrupts of all tenants up to `limit`, so that very many cost no more. */
+export function countOpen(limit: number): Statement {
+  return sql(
+    `SELECT COUNT(*) AS count, MIN(requested_at) AS oldest FROM (
+       SELECT requested_at FROM interrupts WHERE state = 'open' LIMIT $1
+     ) asked`,
+    limit,
+  );
+}
+
 /** A position in the list of open interrupts. A fork's differ from its source's by run alone: id and time are the same. */
 interface OpenPlace {
   readonly at: number;

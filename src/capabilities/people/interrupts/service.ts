@@ -12,8 +12,14 @@ import { sha256Hex } from '../../../system/digest.ts';
 import type { Host } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
 import { viewOf } from './document.ts';
-import { AnswerDeciders, type Interrupts, type ManagementAnswer, type NamedInterrupt } from './door.ts';
-import { findInterrupt, findOpenInterrupt, type InterruptRow } from './records.ts';
+import {
+  AnswerDeciders,
+  type Interrupts,
+  type ManagementAnswer,
+  type NamedInterrupt,
+  type WaitingInterrupts,
+} from './door.ts';
+import { countOpen, findInterrupt, findOpenInterrupt, type InterruptRow, type OpenInterrupts } from './records.ts';
 import { checkToken, decideAnswer, type NodeAnswer, resolverOf, TOKEN_BEARER, UNKNOWN_TOKEN } from './rules.ts';
 import type { TokenKeys } from './token-keys.ts';
 import { mintToken, type TokenClaims } from './tokens.ts';
@@ -21,6 +27,8 @@ import { mintToken, type TokenClaims } from './tokens.ts';
 /** An interrupt of this profile cannot be answered with a token: the answer needs an authenticated caller. */
 const AUTH_REQUIRED = 'openwop-interrupt-auth-required';
 const TOKEN_LIFE_MS = 30 * 60 * 1_000;
+/** Open interrupts that are counted at most. */
+const OPEN_COUNTED_MAX = 10_000;
 
 /** What came of an answer that was given with a token. */
 interface TokenResolution extends MovedRun {
@@ -43,6 +51,13 @@ export class InterruptService implements Interrupts {
   resolve(caller: Caller, runId: string, nodeId: string, value: unknown): Promise<Change<MovedRun> | Refusal> {
     const { subject } = caller;
     return this.#answer({ from: subject, runId, nodeId, value, by: resolverOf(caller), subject });
+  }
+
+  async waiting(): Promise<WaitingInterrupts> {
+    const { store, clock } = this.#host.runtime;
+    const [row] = await store.read<OpenInterrupts>(countOpen(OPEN_COUNTED_MAX));
+    const { count = 0, oldest = null } = row ?? {};
+    return { count: Number(count), oldestMs: oldest === null ? 0 : Math.max(0, clock.now() - oldest) };
   }
 
   /** Answers with a token as the only credential. */

@@ -1,0 +1,88 @@
+import type { Counter, Histogram } from 'prom-client';
+import { isTerminal, type Run, statusOf } from '../engine/run/run.ts';
+import type { ProviderUsage } from '../protocol/ai/models.ts';
+import type { RunEvent } from '../protocol/running/events.ts';
+import { isManagement } from '../protocol/running/management.ts';
+import type { RunStatus } from '../protocol/running/runs.ts';
+import type { Append } from '../runtime/reaction.ts';
+import type { MetricMaker } from './metric-maker.ts';
+
+/** Models that are counted by name. Operators list theirs, so there are few; the rest is `other`. */
+const MODELS_MAX = 100;
+const OTHER_MODEL = { provider: 'other', model: 'other' };
+
+/** The part of an append that is counted. */
+export type CountedAppend = Pick<Append, 'run' | 'events' | 'before'>;
+
+const ENDINGS = ['completed', 'failed', 'cancelled'] as const satisfies readonly RunStatus[];
+
+/** How the events that end an attempt are called in the metrics. */
+const OUTCOMES: Partial<Record<RunEvent['type'], string>> = {
+  'node.completed': 'completed',
+  'node.failed': 'failed',
+  'node.retried': 'retried',
+};
+
+/** The events from which the time of an attempt is measured: a person's time to answer is not the node's. */
+const BEGINNINGS: readonly RunEvent['type'][] = ['node.started', 'node.resumed'];
+
+/**
+ * Counts what committed events say: runs, attempts and model calls. Every event is committed once, on one host, so the
+ * sum over all hosts is right. What a fork or a replay takes over from its source has been counted there.
+ */
+export function appendCounter(make: MetricMaker): (append: CountedAppend) => void {
+  const started = make.counter('capstan_runs_started_total');
+  const finished = make.counter('capstan_runs_finished_total');
+  // A counter that begins with its first event shows no increase by it.
+  for (const status of ENDINGS) finished.inc({ status }, 0);
+  const recovered = make.counter('capstan_runs_recovered_total');
+  const retries = make.counter('capstan_retries_total');
+  const attempts = make.histogram('capstan_attempt_seconds');
+  const usage = usageCounter(make);
+  return ({ run, events, before }) => {
+    if (isManagement(run.facts.workflowId)) return;
+    const isNew = before === undefined;
+    if (isNew) started.inc();
+    if (isTerminal(run)) finished.inc({ status: statusOf(run) });
+    if (run.facts.fork && (isNew || run.facts.fork.mode === 'replay')) return;
+    observeAttempts(attempts, run, events);
+    for (const event of events) {
+      if (event.type === 'run.resumed' && event.payload.recovered) recovered.inc();
+      else if (event.type === 'node.retried') retries.inc();
+      else if (event.type === 'provider.usage') usage(event.payload);
+    }
+  };
+}
+
+function observeAttempts(attempts: Histogram, run: Run, events: readonly RunEvent[]): void {
+  /** When attempts began of which the beginning is among these events, too. */
+  const began = new Map<string, number>();
+  for (const { type, nodeId = '', timestamp } of events) {
+    if (BEGINNINGS.includes(type)) began.set(nodeId, Date.parse(timestamp));
+    const outcome = OUTCOMES[type];
+    if (outcome === undefined) continue;
+    const since = began.get(nodeId) ?? beganBefore(run, nodeId);
+    const ms = Date.parse(timestamp) - (since ?? Number.NaN);
+    // A node that has been started again since does not show when this attempt began.
+    if (ms >= 0) attempts.observe({ outcome }, ms / 1_000);
+  }
+}
+
+function beganBefore({ plan, nodes }: Run, nodeId: string): number | undefined {
+  const state = nodes[plan.node(nodeId)?.index ?? -1];
+  return state?.resumedAt ?? state?.startedAt;
+}
+
+function usageCounter(make: MetricMaker): (usage: ProviderUsage) => void {
+  const tokens: Counter = make.counter('capstan_model_tokens_total');
+  const dollars: Counter = make.counter('capstan_model_cost_usd_total');
+  const known = new Set<string>();
+  return ({ provider, model, inputTokens, outputTokens, costEstimateUsd, currency = 'USD' }) => {
+    const name = JSON.stringify([provider, model]);
+    if (known.size < MODELS_MAX) known.add(name);
+    const labels = known.has(name) ? { provider, model } : OTHER_MODEL;
+    tokens.inc({ ...labels, direction: 'input' }, inputTokens);
+    tokens.inc({ ...labels, direction: 'output' }, outputTokens);
+    if (costEstimateUsd !== undefined && currency === 'USD') dollars.inc(labels, costEstimateUsd);
+  };
+}

@@ -198,7 +198,7 @@ async function openStore(
 ): Promise<Store> {
   if (!config.databaseUrl) return openSqlite({ folder: config.dataFolder, clock, migrations, log });
   const { openPostgres } = await import('./store/postgres.ts');
-  return openPostgres({ url: config.databaseUrl, clock, migrations, stallMs: config.databaseStallMs });
+  return openPostgres({ url: config.databaseUrl, clock, migrations, log, stallMs: config.databaseStallMs });
 }
 
 /** A shared database has no folder, and tools of its own. */

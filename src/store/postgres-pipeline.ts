@@ -23,6 +23,11 @@ export class StatementFailed extends Error {
     this.index = index;
     this.code = cause.code;
   }
+
+  /** The same failure, in a pipeline where the statement has another place. */
+  at(index: number): StatementFailed {
+    return new StatementFailed(index, this.cause as pg.DatabaseError);
+  }
 }
 
 /** A connection and the names of the statements that it has prepared. */

@@ -1,7 +1,7 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { chmod, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -133,7 +133,10 @@ export class PostgresServer {
   }
 
   async #put(name: string, text: string): Promise<void> {
-    await writeFile(join(this.#folder, name), text);
+    const file = join(this.#folder, name);
+    await writeFile(file, text);
+    const { uid, gid } = owner();
+    if (uid !== undefined && gid !== undefined) await chown(file, uid, gid);
   }
 }
 

@@ -7,6 +7,9 @@ import { until } from '../support/until.ts';
 
 /** The database machine dies, its standby takes over, and hosts go on by themselves. */
 
+/** Before and after; `node bench/failover.ts` does more of it. */
+const RUNS = 40;
+
 const { start, stop } = killableHosts();
 let pair: PostgresPair | undefined;
 afterAll(async () => pair?.remove());
@@ -20,7 +23,7 @@ describe('two hosts on a primary and its synchronous standby', () => {
     const hosts = await Promise.all([start(environment), start(environment)]);
     const asked = hosts.map(({ url }) => ({ url, key: KEYS.editor.key }));
 
-    const report = await failoverRound(pair, asked);
+    const report = await failoverRound(pair, asked, RUNS);
     expect(report).toMatchObject({ lost: 0, doubled: 0, stuck: 0, brokenStreams: 0, otherFailures: [] });
     for (const host of hosts) expect(host.output()).toContain(`"server":"${pair.primary.address}"`);
 

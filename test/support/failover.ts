@@ -3,10 +3,11 @@ import type { PostgresPair } from './postgres-pair.ts';
 
 /** A round in which the primary is killed under load and its standby promoted, and what came of all that was asked. */
 
-/** Runs that are accepted before the kill, and afterwards. */
-const BEFORE = 120;
-const AFTER = 120;
+/** Runs that are accepted before the kill, and as many afterwards. */
+const RUNS = 120;
 const CALLERS_PER_HOST = 8;
+/** More answers than callers: some have waited for the database as long as a host does. */
+const UNAVAILABLE = 20;
 /** Longer than it takes to promote a standby: these runs wait while there is no database. */
 const WAITING_MS = 4_000;
 /** After this long something counts as stuck. */
@@ -44,16 +45,22 @@ interface Accepted {
   readonly runId: string;
 }
 
-export async function failoverRound(pair: PostgresPair, hosts: readonly AskedHost[]): Promise<FailoverReport> {
+export async function failoverRound(
+  pair: PostgresPair,
+  hosts: readonly AskedHost[],
+  runs = RUNS,
+): Promise<FailoverReport> {
   const load = new Load(hosts);
   const streams = await Promise.all(hosts.map((host) => watchWaitingRun(host)));
   load.start();
-  await load.until(() => load.accepted.length >= BEFORE);
+  await load.until(() => load.accepted.length >= runs);
   const killedAt = performance.now();
   await pair.primary.kill();
+  // Not before callers were asked for patience: whoever promotes standbys makes sure first that the primary is gone.
+  await load.until(() => load.unavailable >= UNAVAILABLE);
   await pair.promote();
   const promotedAt = performance.now();
-  await load.until(() => load.asked(killedAt) >= AFTER);
+  await load.until(() => load.asked(killedAt) >= runs);
   await load.stop();
   const kept = await Promise.all(chunks(load.accepted, hosts.length).map((part, index) => check(hosts[index]!, part)));
   const frames = await Promise.all(streams.map(({ isWhole }) => isWhole));
@@ -196,7 +203,7 @@ async function read(host: AskedHost, path: string): Promise<unknown> {
 async function watchWaitingRun(host: AskedHost): Promise<{ readonly isWhole: Promise<boolean> }> {
   const body = JSON.stringify({ workflowId: 'conformance-cancellable', inputs: { delayMs: WAITING_MS } });
   const { runId } = (await (await ask(host, '/v1/runs', { method: 'POST', body })).json()) as { runId: string };
-  const stream = await ask(host, `/v1/runs/${runId}/events`);
+  const stream = await ask(host, `/v1/runs/${runId}/events?streamMode=debug`);
   return { isWhole: stream.text().then(isWholeLog, () => false) };
 }
 

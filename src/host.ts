@@ -173,13 +173,15 @@ function runningHost(
   };
 }
 
+/** Every migration of a host in production. */
+export const MIGRATIONS: readonly Migration[] = [...CORE_TABLES, ...capabilities.flatMap(({ tables }) => tables)];
+
 /** Creates an owner's key in a store without starting a host, for an operator who has lost every key. */
 export async function recoverOwnerKey(config: Config, system: System, tenant: string): Promise<string> {
   if (!config.databaseUrl && !existsSync(databaseFile(config.dataFolder))) {
     throw new StoreFailure(`There is no Capstan store in ${config.dataFolder}. Name its folder with --data.`);
   }
-  const tables = capabilities.flatMap((capability) => capability.tables);
-  const store = await openStore(config, system, [...CORE_TABLES, ...tables]);
+  const store = await openStore(config, system, MIGRATIONS);
   try {
     const { host, assembly } = buildHost(store, capabilities, config, system);
     const key = await assembly.services.authorization.recoverOwner(tenant, 'recovered');
@@ -246,6 +248,7 @@ function buildHost<Extra extends object>(
   const executor = new Executor(runtime, {
     isShortOfSpace: () => disk?.isLow === true,
     hostId,
+    version: VERSION,
     leaseMs: config.leaseMs,
     capacity: config.workMax,
     perTenant: config.workPerTenant,

@@ -1,11 +1,14 @@
 import { randomInt } from 'node:crypto';
 import pg from 'pg';
 import { type Clock, sleep } from '../system/clock.ts';
-import type { DatabaseServer } from './database-url.ts';
+import { type DatabaseServer, parseDatabaseUrl } from './database-url.ts';
 import { isNotNow } from './postgres-errors.ts';
-import { IS_READ_ONLY, NotWritable, type Servers } from './postgres-servers.ts';
+import { IS_READ_ONLY, NotWritable, Servers } from './postgres-servers.ts';
+import { StoreFailure } from './store.ts';
 
 const READERS_MAX = 8;
+const BIGINT_OID = 20;
+const CONNECT_TIMEOUT_MS = 10_000;
 /** After this long a query counts as lost and its connection is replaced. */
 const QUERY_TIMEOUT_MS = 30_000;
 /** How long the database takes to notice that the machine of a host is gone: after silence, and between attempts. */
@@ -27,13 +30,26 @@ export interface Link {
   isPooled: boolean;
 }
 
-/** What every connection is made with. */
-export const CLIENT: pg.ClientConfig = {
-  application_name: 'capstan',
-  query_timeout: QUERY_TIMEOUT_MS,
-  keepAlive: true,
-  keepAliveInitialDelayMillis: Number(KEEPALIVE_S.tcp_keepalives_idle) * 1_000,
+/** How values are read: numbers as numbers, however long. */
+export const TYPES: pg.CustomTypesConfig = {
+  getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+    oid === BIGINT_OID ? Number : pg.types.getTypeParser(oid, format as 'text'),
 };
+
+/** Prepares connections to the database of a URL; none is made yet. */
+export function linkOf(url: string, clock: Clock): Link {
+  const parsed = parseDatabaseUrl(url);
+  if (typeof parsed === 'string') throw new StoreFailure(`The database URL${parsed}`);
+  const client: pg.ClientConfig = {
+    application_name: 'capstan',
+    connectionTimeoutMillis: parsed.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
+    query_timeout: QUERY_TIMEOUT_MS,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: Number(KEEPALIVE_S.tcp_keepalives_idle) * 1_000,
+    types: TYPES,
+  };
+  return { client, clock, servers: new Servers(parsed, client, clock), isPooled: false };
+}
 
 type SessionSettings = Readonly<Record<string, string>>;
 

@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import pg from 'pg';
 import type { Clock } from '../system/clock.ts';
 import type { Log } from '../system/log.ts';
-import { parseDatabaseUrl } from './database-url.ts';
 import { Blocked, GroupCommit } from './group-commit.ts';
 import {
-  CLIENT,
   type Connected,
   type Link,
+  linkOf,
   openClient,
   Readers,
+  TYPES,
   transactionSettings,
   waitedOut,
 } from './postgres-connections.ts';
@@ -17,7 +17,6 @@ import { isNotNow, isOutdatedPlan } from './postgres-errors.ts';
 import { HINT_CHANNEL, Hints } from './postgres-hints.ts';
 import { EXPECT, EXPECTATION_FAILED, LOCK_NOT_AVAILABLE, migrate } from './postgres-migrate.ts';
 import { executeTogether, type PreparedStatement, type PreparingClient, StatementFailed } from './postgres-pipeline.ts';
-import { Servers } from './postgres-servers.ts';
 import type { CommitOutcome, Param, Row, Statement, Unit, Write } from './sql.ts';
 import { type Migration, type Store, StoreFailure } from './store.ts';
 
@@ -43,7 +42,6 @@ const LOCK_WAITS = 4;
 /** Hosts that share the database go on within so many milliseconds after one of them freezes. */
 const STALL_MS = 4_000;
 
-const CONNECT_TIMEOUT_MS = 10_000;
 /** How long an answer may be on its way. */
 const ANSWER_MS = 5_000;
 /** Serialization failure and deadlock: PostgreSQL asks the client to retry the transaction. */
@@ -56,20 +54,13 @@ const BLOCKED_PER_GROUP = 2;
 const DATABASE_NOW = '(extract(epoch from clock_timestamp()) * 1000)::bigint';
 const TRANSACTION = 'pg_current_xact_id()::text::bigint';
 const SETTLED = 'pg_snapshot_xmin(pg_current_snapshot())::text::bigint';
-const BIGINT_OID = 20;
-
-const TYPES: pg.CustomTypesConfig = {
-  getTypeParser: (oid: number, format?: 'text' | 'binary') =>
-    oid === BIGINT_OID ? Number : pg.types.getTypeParser(oid, format as 'text'),
-};
-
 /**
  * Opens the PostgreSQL store: one connection writes, one more writes what is urgent, a pool reads, and one connection
  * listens for hints. All lead to the server that takes writes.
  */
 export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const { clock, migrations, useOwnClock, log, stallMs = STALL_MS } = options;
-  const link = linkOf(options);
+  const link = linkOf(options.url, clock);
   const renderer = new Renderer(link, useOwnClock ? clock : undefined);
   const writers = [new Writer(link, renderer, stallMs), new Writer(link, renderer, stallMs)] as const;
   const [group, urgent] = writers.map((writer) => new GroupCommit((units) => writer.commitGroup(units), clock));
@@ -104,13 +95,6 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       return closed;
     },
   };
-}
-
-function linkOf({ url, clock }: PostgresOptions): Link {
-  const parsed = parseDatabaseUrl(url);
-  if (typeof parsed === 'string') throw new StoreFailure(`The database URL${parsed}`);
-  const client = { ...CLIENT, connectionTimeoutMillis: parsed.connectTimeoutMs ?? CONNECT_TIMEOUT_MS, types: TYPES };
-  return { client, clock, servers: new Servers(parsed, client, clock), isPooled: false };
 }
 
 async function read<R>(link: Link, readers: Readers, renderer: Renderer, statement: Statement): Promise<R[]> {

@@ -13,6 +13,7 @@ const operation = route<Services>();
 
 const BUFFER_MAX_MS = 5_000;
 const POLL_DEFAULT_S = 30;
+/** How long a poll waits at most. */
 export const POLL_MAX_S = 60;
 
 const streamRunEvents = operation({

@@ -1,15 +1,13 @@
 import pg from 'pg';
 import { describe, expect, inject, it } from 'vitest';
-import { createClient } from '../../src/client/index.ts';
 import { MIGRATIONS } from '../../src/host.ts';
 import { openPostgres } from '../../src/store/postgres.ts';
 import type { Migration } from '../../src/store/store.ts';
 import { realClock } from '../../src/system/real.ts';
 import { VERSION } from '../../src/version.ts';
 import { freshFolder, migratedDatabase } from '../support/database.ts';
-import { KEYS } from '../support/host.ts';
 import { expectSoundLog, killableHosts } from '../support/killed.ts';
-import { runProgram } from '../support/process.ts';
+import { type HostProcess, runProgram } from '../support/process.ts';
 
 /** Hosts are upgraded one after the other: while the next version migrates the database, this one goes on. */
 
@@ -32,7 +30,7 @@ describe('an older host beside a newer one', () => {
   }, async () => {
     const environment = { DATABASE_URL: await migratedDatabase(inject('postgresUrl')), CAPSTAN_LEASE_MS: '2000' };
     const [one, two] = await Promise.all([start(environment), start(environment)]);
-    const { accepted, stopCalling } = callAgain([one.url, two.url]);
+    const { accepted, stopCalling } = callAgain([one, two]);
     await accepted(30);
     for (const count of NEXT.keys()) {
       const migrations = [...MIGRATIONS, ...NEXT.slice(0, count + 1)];
@@ -52,21 +50,22 @@ describe('an older host beside a newer one', () => {
   });
 });
 
-/** Callers that start runs one after the other, by way of the client, which tries again what is worth it. */
-function callAgain(urls: readonly string[]) {
+/** Callers that start runs one after the other, and try nothing again: every answer must be the right one. */
+function callAgain(hosts: readonly HostProcess[]) {
   const runs: string[] = [];
   let isOver = false;
   let onAccepted = (): void => {};
   const calling = Array.from({ length: CALLERS }, async (_, index) => {
-    const client = createClient({ url: urls[index % urls.length]!, key: KEYS.editor.key });
+    const api = hosts[index % hosts.length]!.as('editor');
     while (!isOver) {
-      const { runId } = await client.createRun({ workflowId: 'conformance-multi-node' });
-      await client.getRun(runId);
+      const runId = await api.run('conformance-multi-node');
+      const { status, text } = await api.get(`/v1/runs/${runId}`);
+      if (status !== 200) throw new Error(`${status} ${text}`);
       runs.push(runId);
       onAccepted();
     }
   });
-  const failed = Promise.all(calling);
+  const ended = Promise.all(calling);
   return {
     /** Settles once so many more were accepted; fails with the first call that failed. */
     accepted: async (more: number) => {
@@ -74,11 +73,11 @@ function callAgain(urls: readonly string[]) {
       const reached = new Promise<void>((resolve) => {
         onAccepted = () => void (runs.length >= goal && resolve());
       });
-      await Promise.race([reached, failed]);
+      await Promise.race([reached, ended]);
     },
     stopCalling: async () => {
       isOver = true;
-      await failed;
+      await ended;
       return runs;
     },
   };

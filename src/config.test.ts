@@ -103,6 +103,7 @@ describe('a setting', () => {
     ['CAPSTAN_DATA', '/srv/data', { dataFolder: '/srv/data' }],
     ['DATABASE_URL', 'postgres://u:p@db/x', { databaseUrl: 'postgres://u:p@db/x' }],
     ['DATABASE_URL', 'postgresql://db/x', { databaseUrl: 'postgresql://db/x' }],
+    ['DATABASE_URL', 'postgres://a:1,b:2/x', { databaseUrl: 'postgres://a:1,b:2/x' }],
     ['CAPSTAN_WORKFLOWS', './flows', { workflowsFolder: './flows' }],
     ['CAPSTAN_PROJECT', './mine', { projectFolder: './mine' }],
     ['CAPSTAN_PACKS', './packs', { packFolder: './packs' }],

@@ -3,12 +3,14 @@ import { type CapabilityConfig, capabilities, type MountedWith } from './capabil
 import {
   defineSettings,
   type Environment,
+  type SettingsReader,
   type SettingsSlice,
   type SettingsSource,
   type Variable,
 } from './capabilities/settings.ts';
 import { shareSettings } from './capabilities/share-settings.ts';
 import { nearest } from './protocol/format/nearest.ts';
+import { parseDatabaseUrl } from './store/database-url.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent', 'pretty', 'json'] as const;
@@ -26,7 +28,8 @@ const serverSettings = defineSettings({
     databaseUrl: {
       variable: 'DATABASE_URL',
       flag: '--database-url <url>',
-      meaning: 'postgres://… URL, to use PostgreSQL instead of the embedded store',
+      meaning:
+        'postgres://… URL, to use PostgreSQL instead of the embedded store; several servers, of which one takes writes, are separated by commas',
     },
     workflows: {
       variable: 'CAPSTAN_WORKFLOWS',
@@ -85,7 +88,7 @@ const serverSettings = defineSettings({
       host: read.text('host') ?? '127.0.0.1',
       port: read.integer('port', { otherwise: 3_210, min: 0, max: 65_535 }),
       dataFolder: read.text('data') ?? './data',
-      databaseUrl: read.url('databaseUrl', ['postgres:', 'postgresql:']),
+      databaseUrl: readDatabaseUrl(read),
       workflowsFolder: read.text('workflows'),
       projectFolder: read.text('project'),
       logLevel: log === 'pretty' || log === 'json' ? 'info' : log,
@@ -108,6 +111,13 @@ const serverSettings = defineSettings({
     };
   },
 });
+
+function readDatabaseUrl(read: SettingsReader<'databaseUrl'>): string | undefined {
+  const text = read.text('databaseUrl');
+  const parsed = text === undefined ? undefined : parseDatabaseUrl(text);
+  if (typeof parsed === 'string') read.report('databaseUrl', parsed);
+  return typeof parsed === 'string' ? undefined : text;
+}
 
 type ValuesOf<S> = S extends SettingsSlice<infer V> ? V : never;
 

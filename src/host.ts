@@ -176,13 +176,15 @@ function runningHost(
   };
 }
 
+/** Every migration of a host in production. */
+export const MIGRATIONS: readonly Migration[] = [...CORE_TABLES, ...capabilities.flatMap(({ tables }) => tables)];
+
 /** Creates an owner's key in a store without starting a host, for an operator who has lost every key. */
 export async function recoverOwnerKey(config: Config, system: System, tenant: string): Promise<string> {
   if (!config.databaseUrl && !existsSync(databaseFile(config.dataFolder))) {
     throw new StoreFailure(`There is no Capstan store in ${config.dataFolder}. Name its folder with --data.`);
   }
-  const tables = capabilities.flatMap((capability) => capability.tables);
-  const store = await openStore(config, system, [...CORE_TABLES, ...tables]);
+  const store = await openStore(config, system, MIGRATIONS);
   try {
     const { host, assembly } = buildHost(store, capabilities, config, system);
     const key = await assembly.services.authorization.recoverOwner(tenant, 'recovered');
@@ -201,7 +203,7 @@ async function openStore(
 ): Promise<Store> {
   if (!config.databaseUrl) return openSqlite({ folder: config.dataFolder, clock, migrations, log, meter });
   const { openPostgres } = await import('./store/postgres.ts');
-  return openPostgres({ url: config.databaseUrl, clock, migrations, meter, stallMs: config.databaseStallMs });
+  return openPostgres({ url: config.databaseUrl, clock, migrations, log, meter, stallMs: config.databaseStallMs });
 }
 
 /** A shared database has no folder, and tools of its own. */
@@ -250,6 +252,7 @@ function buildHost<Extra extends object>(
   const executor = new Executor(runtime, {
     isShortOfSpace: () => disk?.isLow === true,
     hostId,
+    version: VERSION,
     leaseMs: config.leaseMs,
     capacity: config.workMax,
     perTenant: config.workPerTenant,

@@ -4,6 +4,7 @@ import { capabilities, loadConformance } from '../src/capabilities/index.ts';
 import { checksumOf, planMigrations } from '../src/store/migrations.ts';
 import type { Migration } from '../src/store/store.ts';
 import { CORE_TABLES } from '../src/store/tables.ts';
+import { effectOf } from '../src/store/upgrade.ts';
 
 /**
  * Goal: every store of a version has the same tables. Method: the checksums of migrations that stores have seen are kept
@@ -15,6 +16,8 @@ const CHECKSUMS = JSON.parse(readFileSync(new URL('./migration-checksums.json', 
   [sqlite: string, postgres: string]
 >;
 const SHOWN = 16;
+/** Migrations of the first version, which had no hosts before it. */
+const BEFORE_ALL_HOSTS = ['audit/0001'];
 
 const first: Migration = { id: 'core/0001', statements: ['CREATE TABLE a (b TEXT)'] };
 const second: Migration = { id: 'core/0002', statements: [{ sqlite: 'CREATE INDEX c ON a (b)' }] };
@@ -31,6 +34,13 @@ describe('migrations', () => {
       ]),
     );
     expect(Object.fromEntries(Object.keys(CHECKSUMS).map((id) => [id, now.get(id)]))).toEqual(CHECKSUMS);
+  });
+
+  it('leave the hosts of the version before at work: what they need is taken away a version later', async () => {
+    const all = [...CORE_TABLES, ...[...capabilities, ...(await loadConformance())].flatMap(({ tables }) => tables)];
+    expect(all.filter((migration) => effectOf('postgres', migration) === 'alone').map(({ id }) => id)).toEqual(
+      BEFORE_ALL_HOSTS,
+    );
   });
 
   it('that are missing are applied, in order', () => {

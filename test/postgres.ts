@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { EventEmitter } from 'node:events';
 import { rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
+import { freePort } from './support/free-port.ts';
 import { scratchFolder } from './support/scratch.ts';
 
 declare module 'vitest' {
@@ -59,15 +59,4 @@ function keepListeners(ending: string): () => void {
   return () => {
     for (const each of process.listeners(ending)) if (!known.has(each)) process.off(ending, each as () => void);
   };
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as { port: number };
-      probe.close(() => resolve(port));
-    });
-  });
 }

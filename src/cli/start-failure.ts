@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { Config } from '../config.ts';
+import { parseDatabaseUrl } from '../store/database-url.ts';
 import { StoreFailure } from '../store/store.ts';
 
 /** The settings that name what a start needs: an address, a store and a folder of workflows. */
@@ -70,7 +71,8 @@ function folderFailure(
 
 /** Names the address only, because the URL may contain a password. */
 function databaseFailure({ code, severity, message }: SystemError, url: string): string | undefined {
-  const { host } = new URL(url);
+  const parsed = parseDatabaseUrl(url);
+  const host = typeof parsed === 'string' ? '' : parsed.servers.map(({ name }) => name).join(', ');
   if (severity !== undefined) return `The database at ${host} refused: ${message}. Check DATABASE_URL.`;
   const isNetwork = typeof code === 'string' && /^E[A-Z_]+$/.test(code);
   if (!isNetwork && !/time|connect/i.test(message)) return undefined;

@@ -9,7 +9,8 @@ import { redactText, redactValue } from '../system/redaction.ts';
 export const JSON_TYPE = 'application/json; charset=utf-8';
 /** The header of every answer that keeps browsers from treating it as another media type than it says. */
 export const NO_SNIFFING = ['X-Content-Type-Options', 'nosniff'] as const;
-const KEEP_ALIVE_MS = 15_000;
+/** How long an event stream is silent at most; then a comment follows. */
+export const KEEP_ALIVE_MS = 15_000;
 /** How long readers wait before they connect again. It follows a comment, so that nobody takes it for an event. */
 const RECONNECT = ':\nretry: 1000\n\n';
 /** What is handed to a connection at once; more waits until its caller has read. */

@@ -35,6 +35,8 @@ import type { WorkKind } from './work-kind.ts';
 /** How an executor is set up. */
 interface ExecutorOptions extends PlaceOptions {
   readonly hostId: string;
+  /** Shown beside the heartbeat, to whoever upgrades. */
+  readonly version?: string;
   /** How long a host that sends no heartbeats keeps its leases. */
   readonly leaseMs: number;
   /** A run is put aside after this many host deaths while it was driven alone, or stalls. */
@@ -410,8 +412,9 @@ export class Executor {
   }
 
   async #renewHeartbeat(): Promise<void> {
-    const leaseMs = this.#hasOneOwner ? FOREVER_MS : this.#options.leaseMs;
-    await this.#runtime.store.commit([keepAlive(this.hostId, leaseMs)], { isUrgent: true });
+    const { leaseMs, version } = this.#options;
+    const beat = keepAlive(this.hostId, this.#hasOneOwner ? FOREVER_MS : leaseMs, version);
+    await this.#runtime.store.commit([beat], { isUrgent: true });
   }
 
   /**

@@ -14,7 +14,8 @@ interface MigrationPlan {
   readonly withoutChecksum: readonly Migration[];
 }
 
-type StoreKind = Parameters<typeof statementsFor>[0];
+/** The kinds of stores, whose dialects differ. */
+export type StoreKind = Parameters<typeof statementsFor>[0];
 
 /** The checksum of a migration: the same migration has the same one for ever. */
 export function checksumOf(kind: StoreKind, migration: Migration): string {

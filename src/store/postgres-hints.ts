@@ -1,19 +1,22 @@
 import { randomUUID } from 'node:crypto';
-import pg from 'pg';
+import type pg from 'pg';
 import type { Cancel, Clock } from '../system/clock.ts';
+import { jittered, type Link, openClient } from './postgres-connections.ts';
 
 /** The channel of all hosts on a database. */
 export const HINT_CHANNEL = 'capstan';
 /** PostgreSQL limits a NOTIFY payload to 8000 bytes. */
 const HINT_BYTES_MAX = 7_900;
-const RECONNECT_MS = 1_000;
+/** How long to wait before the first attempt to reconnect, and at most. */
+const RECONNECT_MS = 250;
+const RECONNECT_MAX_MS = 4_000;
 
 /**
  * Sends topics to other hosts with NOTIFY, batched, and receives theirs. A lost hint only delays a reader until its
  * next poll.
  */
 export class Hints {
-  readonly #settings: pg.ClientConfig;
+  readonly #link: Link;
   readonly #clock: Clock;
   readonly #send: (payload: string) => Promise<unknown>;
   readonly #origin = randomUUID();
@@ -23,11 +26,11 @@ export class Hints {
   #cancel: Cancel = () => {};
   #isClosed = false;
 
-  constructor(settings: pg.ClientConfig, clock: Clock, send: (payload: string) => Promise<unknown>) {
-    // A LISTEN connection is idle for long periods, so the query timeout must not apply.
-    this.#settings = { ...settings, query_timeout: undefined } as pg.ClientConfig;
-    this.#clock = clock;
+  constructor(link: Link, send: (payload: string) => Promise<unknown>) {
+    this.#link = link;
+    this.#clock = link.clock;
     this.#send = send;
+    link.servers.onMove(() => this.#client?.end().catch(() => {}));
   }
 
   onTopic(listener: (topic: string) => void): void {
@@ -39,14 +42,22 @@ export class Hints {
     for (const topic of topics) this.#topics.add(topic);
   }
 
+  /** A session that a pooler may give to others cannot listen; then readers poll. */
   async listen(): Promise<void> {
-    const client = new pg.Client(this.#settings);
+    if (this.#link.isPooled) return;
+    // A LISTEN connection is idle for long periods, so the query timeout must not apply.
+    const { client } = await openClient(this.#link, {}, { query_timeout: 0 });
     client.on('error', () => this.#onDisconnect(client));
     client.on('end', () => this.#onDisconnect(client));
     client.on('notification', ({ payload = '' }) => this.#onNotification(payload));
-    await client.connect();
-    await client.query(`LISTEN ${HINT_CHANNEL}`);
+    try {
+      await client.query(`LISTEN ${HINT_CHANNEL}`);
+    } catch (error) {
+      client.end().catch(() => {});
+      throw error;
+    }
     this.#client = client;
+    if (this.#isClosed) await client.end();
   }
 
   async close(): Promise<void> {
@@ -56,15 +67,15 @@ export class Hints {
   }
 
   #onDisconnect(lost: pg.Client): void {
-    if (this.#isClosed || this.#client !== lost) return;
+    if (this.#client !== lost) return;
     this.#client = undefined;
-    this.#scheduleReconnect();
+    this.#reconnectIn(RECONNECT_MS);
   }
 
-  #scheduleReconnect(): void {
+  #reconnectIn(ms: number): void {
     if (this.#isClosed) return;
-    this.#cancel = this.#clock.after(RECONNECT_MS, () => {
-      this.listen().catch(() => this.#scheduleReconnect());
+    this.#cancel = this.#clock.after(jittered(ms), () => {
+      this.listen().catch(() => this.#reconnectIn(Math.min(ms * 2, RECONNECT_MAX_MS)));
     });
   }
 

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { Param, Row } from './sql.ts';
 
-/** A statement for PostgreSQL, prepared once per connection under its name. */
+/** A statement for PostgreSQL, prepared once per connection under its name, or each time if it has none. */
 export interface PreparedStatement {
   readonly name: string;
   readonly text: string;
@@ -22,6 +22,11 @@ export class StatementFailed extends Error {
     super(cause.message, { cause });
     this.index = index;
     this.code = cause.code;
+  }
+
+  /** The same failure, in a pipeline where the statement has another place. */
+  at(index: number): StatementFailed {
+    return new StatementFailed(index, this.cause as pg.DatabaseError);
   }
 }
 
@@ -74,7 +79,10 @@ class Pipeline implements pg.Submittable {
   }
 
   submit(connection: pg.Connection): null {
-    const onPrepared = (): void => void this.#prepared.add(this.#preparing.shift()!);
+    const onPrepared = (): void => {
+      const name = this.#preparing.shift();
+      if (name) this.#prepared.add(name);
+    };
     connection.on('parseComplete', onPrepared);
     this.#stopListening = () => void connection.off('parseComplete', onPrepared);
     // Collected, so that the whole transaction leaves this process in as few writes as possible.
@@ -86,7 +94,7 @@ class Pipeline implements pg.Submittable {
   }
 
   #send(connection: pg.Connection, { name, text, values, returns }: PreparedStatement): void {
-    if (!this.#prepared.has(name) && !this.#preparing.includes(name)) {
+    if (name === '' || !(this.#prepared.has(name) || this.#preparing.includes(name))) {
       this.#preparing.push(name);
       connection.parse({ name, text, types: [] }, true);
     }

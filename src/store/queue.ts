@@ -380,12 +380,12 @@ export function nextDue(except: readonly string[], suspectFrom = 1): Statement {
   );
 }
 
-/** Records a host's heartbeat: its leases stay valid for another `leaseMs` by the store's clock. */
-export function keepAlive(hostId: string, leaseMs: number): Write {
+/** Records a host's heartbeat and its version: its leases stay valid for another `leaseMs` by the store's clock. */
+export function keepAlive(hostId: string, leaseMs: number, version: string | null = null): Write {
   return {
-    sql: `INSERT INTO hosts (host_id, alive_until) VALUES ($1, $now + $2)
+    sql: `INSERT INTO hosts (host_id, alive_until, version) VALUES ($1, $now + $2, $3)
           ON CONFLICT (host_id) DO UPDATE SET alive_until = excluded.alive_until`,
-    params: [hostId, leaseMs],
+    params: [hostId, leaseMs, version],
   };
 }
 

@@ -206,4 +206,11 @@ export const CORE_TABLES: readonly Migration[] = [
       'CREATE INDEX work_suspects ON work (due_at) WHERE owner IS NULL AND due_at IS NOT NULL AND strikes > 0',
     ],
   },
+  {
+    id: 'core/0012',
+    statements: [
+      // Which version a host is of, for whoever upgrades one host after the other.
+      'ALTER TABLE hosts ADD COLUMN version TEXT',
+    ],
+  },
 ];

@@ -1,10 +1,10 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freshFolder } from '../support/database.ts';
+import { freePort } from '../support/free-port.ts';
 import { snippets } from '../support/snippets.ts';
 
 /**
@@ -143,13 +143,4 @@ function pathWithOldNode(folder: string): string {
   writeFileSync(join(programs, 'node'), `#!/bin/sh\nexec "${process.execPath}" --import '${CALLED_OLD}' "$@"\n`);
   chmodSync(join(programs, 'node'), 0o755);
   return [programs, ...others, dirname(process.execPath)].join(delimiter);
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
 }

@@ -9,6 +9,7 @@ import { WriteProbe } from '../../src/store/write-probe.ts';
 import { realClock } from '../../src/system/real.ts';
 import { freshDatabase } from '../support/database.ts';
 import { DatabaseProxy } from '../support/proxy.ts';
+import { TransactionPooler } from '../support/transaction-pooler.ts';
 
 /** What several hosts on one PostgreSQL owe each other: none of them holds up the others. */
 
@@ -136,5 +137,96 @@ describe('hosts that share PostgreSQL', () => {
     const guest = await opening;
     expect(await guest.read(sql('SELECT 1 AS one'))).toEqual([{ one: 1 }]);
     await guest.close();
+  });
+});
+
+describe('a host behind a pooler that gives each transaction another session', () => {
+  let pooler: TransactionPooler;
+  let direct: pg.Client;
+  const stores: Store[] = [];
+
+  beforeEach(async () => {
+    const url = await freshDatabase(inject('postgresUrl'));
+    pooler = await TransactionPooler.open(url);
+    direct = new pg.Client(url);
+    await direct.connect();
+  });
+
+  afterEach(async () => {
+    for (const store of stores.splice(0)) await store.close();
+    await pooler.close();
+    await direct.end();
+  });
+
+  const open = async (): Promise<Store> => {
+    const store = await openPostgres({ url: pooler.url, clock: realClock, migrations: CORE_TABLES, stallMs: 400 });
+    stores.push(store);
+    return store;
+  };
+  const alive = sql('SELECT host_id FROM hosts ORDER BY host_id');
+
+  it('migrates, writes and reads, beside another one', async () => {
+    const [one, two] = await Promise.all([open(), open()]);
+    for (let round = 0; round < 5; round++) {
+      const commits = await Promise.all(
+        [one, two].flatMap((store, index) => [
+          store.commit([keepAlive(`host-${index}`, 1_000)]),
+          store.commit([keepAlive(`host-${index}-urgent`, 1_000)], { isUrgent: true }),
+        ]),
+      );
+      expect(commits.every(({ committed }) => committed)).toBe(true);
+      expect((await one.read(alive)).length).toBe(4);
+      expect(await two.read(alive)).toEqual(await one.read(alive));
+    }
+    expect(pooler.transactions).toBeGreaterThan(30);
+  });
+
+  it('is refused what it expects wrongly, and told what', async () => {
+    const store = await open();
+    const wrong = { ...keepAlive('host-a', 1_000), expect: 2, expectation: 'two' };
+    expect(await store.commit([keepAlive('host-b', 1_000), wrong])).toEqual({
+      committed: false,
+      failedExpectation: 'two',
+    });
+    expect(await store.read(alive)).toEqual([]);
+  });
+
+  it('has its limits in every transaction, and leaves none of them to others', async () => {
+    const store = await open();
+    await store.commit([keepAlive('host-a', 1_000)]);
+    await direct.query('BEGIN');
+    await direct.query('LOCK TABLE hosts');
+    await expect(store.commit([keepAlive('host-a', 1_000)])).rejects.toBeInstanceOf(StoreFailure);
+    await direct.query('ROLLBACK');
+    const setting = sql(`SELECT current_setting('statement_timeout') AS ms, pg_backend_pid() AS pid`);
+    const seen = await Promise.all(Array.from({ length: 6 }, () => store.read<{ ms: string; pid: number }>(setting)));
+    expect(new Set(seen.flat().map(({ pid }) => pid)).size).toBeGreaterThan(1);
+    expect(seen.flat().map(({ ms }) => ms)).toEqual(Array(6).fill('0'));
+  });
+});
+
+describe('a table that a newer host has given another column', () => {
+  it('is read and written by an older host as before', async () => {
+    const url = await freshDatabase(inject('postgresUrl'));
+    const store = await openPostgres({ url, clock: realClock, migrations: CORE_TABLES });
+    const newer = new pg.Client(url);
+    await newer.connect();
+    const claim: Write = { sql: 'UPDATE hosts SET alive_until = 7 RETURNING *', params: [], returns: true };
+    const all = sql('SELECT * FROM hosts');
+    await store.commit([keepAlive('host-a', 1_000)]);
+    for (const column of ['first', 'second']) {
+      // Often enough for every connection to have them prepared.
+      await Promise.all(Array.from({ length: 20 }, () => store.read(all)));
+      await store.commit([claim]);
+      await newer.query(`ALTER TABLE hosts ADD COLUMN ${column} TEXT NOT NULL DEFAULT 'x'`);
+      const read = await Promise.all(Array.from({ length: 20 }, () => store.read(all)));
+      for (const rows of read) expect(rows).toMatchObject([{ host_id: 'host-a', [column]: 'x' }]);
+      expect(await store.commit([claim])).toMatchObject({
+        committed: true,
+        rows: [[{ host_id: 'host-a', [column]: 'x' }]],
+      });
+    }
+    await newer.end();
+    await store.close();
   });
 });

@@ -22,6 +22,7 @@ import { runs } from './runs.ts';
 import { schedules } from './schedules.ts';
 import { test } from './test.ts';
 import { tools } from './tools.ts';
+import { upgrade } from './upgrade.ts';
 import { verifiers } from './verifiers.ts';
 import { webhooks } from './webhooks.ts';
 import { workflows } from './workflows.ts';
@@ -46,6 +47,7 @@ export const GROUPS: readonly CommandGroup[] = [
   webhooks,
   keys,
   audit,
+  upgrade,
 ];
 
 const SINGLE: readonly CommandSpec[] = [init, dev, test, login, logout, doctor, events, inbox, backup, verify];

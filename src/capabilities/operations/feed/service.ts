@@ -1,6 +1,7 @@
 import { type Refusal, refuse } from '../../../protocol/errors.ts';
 import { type Change, changeOf, commitOrThrow } from '../../../runtime/change.ts';
 import type { HintListener } from '../../../runtime/hub.ts';
+import { throughOutage } from '../../../runtime/outage.ts';
 import type { Reaction } from '../../../runtime/reaction.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Visibility } from '../../../store/log.ts';
@@ -104,7 +105,7 @@ export class FeedService implements Feed {
     let renewAt = clock.now() + RENEW_MS;
     try {
       while (!signal.aborted) {
-        const rows = await this.#read(tenant, position);
+        const rows = await throughOutage(clock, signal, () => this.#read(tenant, position));
         // A reader so slow that entries expired before it got them has to start anew.
         if (!rows) return;
         const visible = rows.filter((row) => isVisible(caller, row));
@@ -112,7 +113,8 @@ export class FeedService implements Feed {
         position = { ...position, number: rows.at(-1)?.number ?? position.number };
         if (clock.now() >= renewAt) {
           renewAt = clock.now() + RENEW_MS;
-          await commitOrThrow(store, [keepFeed(tenant, position.feedId, RETENTION_MS)]);
+          const renewal = [keepFeed(tenant, position.feedId, RETENTION_MS)];
+          await throughOutage(clock, signal, () => commitOrThrow(store, renewal));
         }
         if (rows.length === PAGE) continue;
         await sleep(clock, READ_EVERY_MS, signal);

@@ -1,5 +1,6 @@
 import { isTerminalEvent } from '../../../protocol/running/events.ts';
 import { isTerminalStatus } from '../../../protocol/running/runs.ts';
+import { throughOutage } from '../../../runtime/outage.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { RunRow, StoredEvent } from '../../../store/log.ts';
 import type { Cancel } from '../../../system/clock.ts';
@@ -73,13 +74,13 @@ class Follower {
     const { signal, after } = this.#options;
     let mayHaveEnded = true;
     while (!signal.aborted) {
-      const batch = this.#isBehind ? await this.#readLog() : this.#takeLive();
+      const batch = this.#isBehind ? ((await this.#patiently(() => this.#readLog())) ?? []) : this.#takeLive();
       if (batch.length > 0) {
         this.#position = batch.at(-1)!.sequence;
         yield batch;
         if (batch.some(({ type }) => isTerminalEvent(type))) return;
       } else if (!this.#isBehind) {
-        if (mayHaveEnded && (await this.#hasEnded())) return;
+        if (mayHaveEnded && (await this.#patiently(() => this.#hasEnded()))) return;
         // A reader that starts beyond the end of the log gets no terminal event, so the run itself is checked each time.
         mayHaveEnded = this.#position > this.#row.sequence && this.#position === after;
         if (!(await this.#waitForNew())) return;
@@ -88,6 +89,12 @@ class Follower {
   }
 
   readonly #onAbort = (): void => this.#wake();
+
+  /** A stream outlives an outage of the store; one who waits for an answer until some time gets it. */
+  #patiently<T>(read: () => Promise<T>): Promise<T | undefined> {
+    const { signal, waitMs } = this.#options;
+    return waitMs === undefined ? throughOutage(this.#runtime.clock, signal, read) : read();
+  }
 
   #onAppend(events: readonly StoredEvent[] | undefined): void {
     if (!events || this.#live.length + events.length > BACKLOG_MAX) this.#fallBehind();

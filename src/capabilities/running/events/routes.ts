@@ -13,7 +13,8 @@ const operation = route<Services>();
 
 const BUFFER_MAX_MS = 5_000;
 const POLL_DEFAULT_S = 30;
-const POLL_MAX_S = 60;
+/** How long a poll waits at most. */
+export const POLL_MAX_S = 60;
 
 const streamRunEvents = operation({
   operationId: 'streamRunEvents',

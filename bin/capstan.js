@@ -29,7 +29,7 @@ async function start(args) {
 /** The sources in a checkout, what they were built to in a package. */
 function programPath() {
   const sources = join(ROOT, 'src', 'cli', 'main.ts');
-  return existsSync(sources) ? sources : join(ROOT, 'dist', 'cli', 'main.js');
+  return existsSync(sources) ? sources : join(ROOT, 'dist', 'main.js');
 }
 
 /** Whether a version of Node can run this package. */

@@ -77,6 +77,7 @@ const OF_HOSTS: readonly string[] = [
   'src/protocol/format/schema.ts',
   'src/protocol/format/trace.ts',
   'src/protocol/format/nearest.ts',
+  'src/protocol/format/once.ts',
   'src/protocol/format/unknown-keys.ts',
 ];
 
@@ -412,8 +413,13 @@ function packageProblem(name: string, { path }: Source): string | undefined {
   if (wanted in PACKAGE.dependencies) return undefined;
   if (!(wanted in PACKAGE.devDependencies)) return `package.json does not name ${wanted}.`;
   const isTest = path.startsWith('test/') || isForTests(path);
-  const isInside = BUNDLED.includes(wanted) && !PORTABLE.includes(partOf(path));
+  const isInside = BUNDLED.includes(wanted) && !outsideOfProgram().has(path);
   return isTest || isInside ? undefined : `${wanted} is a dev dependency, and this file runs without those.`;
+}
+
+/** What is published beside the program, with no package inside. */
+function outsideOfProgram(): ReadonlySet<string> {
+  return new Set(Object.values(PORTABLE_ENTRIES).flatMap((entry) => [...reachable(entry, importsAtRunTime)]));
 }
 
 /** Tests, and what only tests use. */

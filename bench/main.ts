@@ -1,7 +1,8 @@
 /**
  * `npm run bench` measures the hot paths as ratios within one run: what a machine can do differs, what a design costs
  * does not. `npm run bench -- runs`, `-- events`, `-- forks`, `-- feed`, `-- feedback`,
- * `-- synthesis`, `-- redaction`, `-- neighbour`, `-- validation`, `-- workers`, `-- loop` or `-- memory` measures one of them.
+ * `-- synthesis`, `-- redaction`, `-- neighbour`, `-- validation`, `-- workers`, `-- loop`,
+ * `-- memory` or `-- start` measures one of them.
  */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -12,6 +13,7 @@ import { benchLoopDelay } from './loop-delay.ts';
 import { benchNoisyNeighbour } from './noisy-neighbour.ts';
 import { benchRedaction } from './redaction.ts';
 import { type BenchServer, KEY, startCapstan, startLimit } from './servers.ts';
+import { benchStart } from './start.ts';
 import { benchSynthesis } from './synthesis.ts';
 import { benchValidation } from './validation.ts';
 import { benchWorkers } from './workers.ts';
@@ -35,6 +37,7 @@ const benchmarks: Record<string, () => Promise<void>> = {
   workers: benchWorkers,
   loop: benchLoopDelay,
   memory: benchMemory,
+  start: benchStart,
 };
 const [only] = process.argv.slice(2);
 for (const [name, bench] of Object.entries(benchmarks)) if (only === undefined || only === name) await bench();

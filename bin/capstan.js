@@ -2,7 +2,8 @@
 // Plain JavaScript for older Nodes too: on those this file starts a newer one, or says that it is needed.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import module, { createRequire } from 'node:module';
+import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
@@ -14,6 +15,7 @@ const NEEDED = Number(/\d+/.exec(require('../package.json').engines.node)[0]);
 async function start(args) {
   const program = programPath();
   if (isNewEnough(process.versions.node)) {
+    module.enableCompileCache(compileCache());
     await import(pathToFileURL(program).href);
     return;
   }
@@ -29,7 +31,12 @@ async function start(args) {
 /** The sources in a checkout, what they were built to in a package. */
 function programPath() {
   const sources = join(ROOT, 'src', 'cli', 'main.ts');
-  return existsSync(sources) ? sources : join(ROOT, 'dist', 'cli', 'main.js');
+  return existsSync(sources) ? sources : join(ROOT, 'dist', 'main.js');
+}
+
+/** Where Node keeps what it has compiled. In the folder for temporary files, others could put something there first. */
+function compileCache() {
+  return join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'capstan', 'compiled');
 }
 
 /** Whether a version of Node can run this package. */

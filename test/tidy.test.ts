@@ -2,6 +2,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { BUNDLED, PORTABLE as PORTABLE_ENTRIES, PROGRAM } from '../scripts/bundle.ts';
 import { VERSION } from '../src/version.ts';
 
 /**
@@ -12,8 +13,6 @@ import { VERSION } from '../src/version.ts';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const PACKAGE = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
   version: string;
-  bin: Record<string, string>;
-  exports: Record<string, string>;
   dependencies: Record<string, string>;
   devDependencies: Record<string, string>;
 };
@@ -61,11 +60,7 @@ function isSharedInWing(folder: string): boolean {
 }
 
 /** What the package offers, as the sources that it is built from. */
-const ENTRIES = [...Object.values(PACKAGE.bin), ...Object.values(PACKAGE.exports)]
-  .filter((path) => path.endsWith('.js'))
-  // The file in bin/ starts the command.
-  .map((path) => (path === 'bin/capstan.js' ? 'dist/cli/main.js' : path))
-  .map((path) => path.replace(/^(?:\.\/)?dist\/(.*)\.js$/, 'src/$1.ts'));
+const ENTRIES = [...Object.values(PROGRAM), ...Object.values(PORTABLE_ENTRIES)];
 /** Where the machine is read: by the host, and by clients, which have nothing of the host. */
 const CLOCK_HOMES: readonly string[] = ['src/system/real.ts', 'src/client/machine.ts'];
 const ENVIRONMENT_HOMES: readonly string[] = ['src/config.ts', 'src/cli/terminal.ts'];
@@ -82,6 +77,7 @@ const OF_HOSTS: readonly string[] = [
   'src/protocol/format/schema.ts',
   'src/protocol/format/trace.ts',
   'src/protocol/format/nearest.ts',
+  'src/protocol/format/once.ts',
   'src/protocol/format/unknown-keys.ts',
 ];
 
@@ -417,7 +413,13 @@ function packageProblem(name: string, { path }: Source): string | undefined {
   if (wanted in PACKAGE.dependencies) return undefined;
   if (!(wanted in PACKAGE.devDependencies)) return `package.json does not name ${wanted}.`;
   const isTest = path.startsWith('test/') || isForTests(path);
-  return isTest ? undefined : `${wanted} is a dev dependency, and this file runs without those.`;
+  const isInside = BUNDLED.includes(wanted) && !outsideOfProgram().has(path);
+  return isTest || isInside ? undefined : `${wanted} is a dev dependency, and this file runs without those.`;
+}
+
+/** What is published beside the program, with no package inside. */
+function outsideOfProgram(): ReadonlySet<string> {
+  return new Set(Object.values(PORTABLE_ENTRIES).flatMap((entry) => [...reachable(entry, importsAtRunTime)]));
 }
 
 /** Tests, and what only tests use. */

@@ -5,6 +5,7 @@ import { freshOr, HTML, PAGE_HEADERS, redirectTo, typeOf } from './files.ts';
 import type { PageContent, PublicPage } from './pages.ts';
 
 const ROOT = '/console/';
+const ASSETS = 'assets/';
 const COMPRESSED = '.br';
 /** Names of assets contain a hash of what is in them. */
 const FOREVER = { ...PAGE_HEADERS, 'Cache-Control': 'public, max-age=31536000, immutable' };
@@ -14,31 +15,38 @@ const NOT_BUILT = '<!doctype html><title>Capstan</title><p>The console is not bu
 export function consolePages(folder: URL): PublicPage[] {
   const index = new URL('index.html', folder);
   const page = existsSync(index) ? readFileSync(index, 'utf8') : NOT_BUILT;
+  const asset = assetsIn(new URL(ASSETS, folder));
   return [
     { path: '/', answer: () => redirectTo('console/') },
     { path: '/console', answer: () => redirectTo('console/') },
-    ...assetPages(new URL('assets/', folder)),
-    { path: `${ROOT}*`, answer: (request) => pageBelow(page, request) },
+    { path: `${ROOT}*`, answer: (request) => asset(assetName(request), request) ?? pageBelow(page, request) },
   ];
 }
 
-function assetPages(folder: URL): PublicPage[] {
-  const names = existsSync(folder) ? readdirSync(folder) : [];
-  return names
-    .filter((name) => !name.endsWith(COMPRESSED))
-    .map((name) => {
-      const body = readFileSync(new URL(name, folder));
-      const small = names.includes(name + COMPRESSED) ? readFileSync(new URL(name + COMPRESSED, folder)) : undefined;
-      return { path: `${ROOT}assets/${name}`, answer: (request) => asset(name, body, small, request) };
-    });
+/** The name of the built file that is asked for; empty for a path of the page. */
+function assetName({ url }: FastifyRequest): string {
+  const [path = ''] = url.split('?');
+  return path.startsWith(ROOT + ASSETS) ? path.slice((ROOT + ASSETS).length) : '';
 }
 
-function asset(name: string, body: Buffer, small: Buffer | undefined, { headers }: FastifyRequest): PageContent {
-  const type = typeOf(name);
-  const isAsked = /\bbr\b/.test(String(headers['accept-encoding'] ?? ''));
-  if (!small) return { type, body, headers: FOREVER };
-  if (!isAsked) return { type, body, headers: { ...FOREVER, Vary: 'Accept-Encoding' } };
-  return { type, body: small, headers: { ...FOREVER, Vary: 'Accept-Encoding', 'Content-Encoding': 'br' } };
+/** Answers with the built file of that name, which is read when somebody first asks for it. */
+function assetsIn(folder: URL): (name: string, request: FastifyRequest) => PageContent | undefined {
+  const names = new Set(existsSync(folder) ? readdirSync(folder) : []);
+  const read = new Map<string, Buffer>();
+  const bytesOf = (name: string): Buffer => {
+    const bytes = read.get(name) ?? readFileSync(new URL(name, folder));
+    read.set(name, bytes);
+    return bytes;
+  };
+  return (name, { headers }) => {
+    if (!names.has(name) || name.endsWith(COMPRESSED)) return undefined;
+    const type = typeOf(name);
+    if (!names.has(name + COMPRESSED)) return { type, body: bytesOf(name), headers: FOREVER };
+    const varied = { ...FOREVER, Vary: 'Accept-Encoding' };
+    const isAsked = /\bbr\b/.test(String(headers['accept-encoding'] ?? ''));
+    if (!isAsked) return { type, body: bytesOf(name), headers: varied };
+    return { type, body: bytesOf(name + COMPRESSED), headers: { ...varied, 'Content-Encoding': 'br' } };
+  };
 }
 
 /**

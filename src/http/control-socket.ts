@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { isObject } from '../protocol/format/json.ts';
@@ -24,6 +24,8 @@ export async function openControlSocket(folder: string, controls: Controls): Pro
   const path = join(folder, CONTROL_SOCKET);
   // The folder is ours: what is left there belonged to a process that has ended.
   rmSync(path, { force: true });
+  // An import would also load what only `fetch` needs (undici): 30 ms and 10 MB.
+  const { createServer } = process.getBuiltinModule('node:http');
   const server = createServer((request, response) => void answer(request, response, controls));
   try {
     await new Promise<void>((resolve, reject) => server.once('error', reject).listen(path, resolve));

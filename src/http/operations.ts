@@ -43,7 +43,9 @@ export function mountOperation(app: FastifyInstance, route: BoundRoute, options:
       const { runtime, streamUnreadMs: unreadMs } = options;
       await sendReply(reply, answer, {
         clock: runtime.clock,
-        signal: request.abort.signal,
+        get signal() {
+          return request.abort.signal;
+        },
         turn: turnOf(request, options),
         unreadMs,
       });
@@ -178,7 +180,9 @@ function requestOf(request: FastifyRequest, { publicUrl }: OperationOptions): Re
       return Array.isArray(value) ? value[0] : value;
     },
     origin: publicUrl ?? `${request.protocol}://${request.host}`,
-    signal: request.abort.signal,
+    get signal() {
+      return request.abort.signal;
+    },
   };
 }
 

@@ -3,6 +3,7 @@ import { asyncapiDocument } from '../protocol/documents/asyncapi.ts';
 import { openapiDocument } from '../protocol/documents/openapi.ts';
 import type { RouteContract } from '../protocol/documents/routes.ts';
 import { refuse } from '../protocol/errors.ts';
+import { once } from '../protocol/format/once.ts';
 import { AnyObject } from '../protocol/format/schema.ts';
 import { AuthoredWorkflow } from '../protocol/running/workflows.ts';
 import { SKEW_TOLD_MS } from '../store/clock-watch.ts';
@@ -67,20 +68,24 @@ const PUBLIC_CONTRACTS: readonly RouteContract[] = (
 
 /** Serves the OpenAPI and AsyncAPI documents, and the schema of workflows. */
 export function documentPages(routes: readonly RouteContract[], version: string): PublicPage[] {
-  const openapi = JSON.stringify(openapiDocument([...PUBLIC_CONTRACTS, ...routes], { title: 'Capstan', version }));
-  const asyncapi = JSON.stringify(asyncapiDocument({ title: 'Capstan', version }));
-  const schema = JSON.stringify({
-    $schema: 'https://json-schema.org/draft/2020-12/schema',
-    title: 'A workflow, as its author writes it',
-    ...AuthoredWorkflow,
-    $id: undefined,
-  });
-  const headers = { 'Cache-Control': 'public, max-age=300' };
+  const title = 'Capstan';
   return [
-    { path: WORKFLOW_SCHEMA, answer: () => ({ type: JSON_TYPE, body: schema, headers }) },
-    { path: '/v1/openapi.json', answer: () => ({ type: JSON_TYPE, body: openapi, headers }) },
-    { path: '/v1/asyncapi.json', answer: () => ({ type: JSON_TYPE, body: asyncapi, headers }) },
+    documentPage(WORKFLOW_SCHEMA, () => ({
+      $schema: 'https://json-schema.org/draft/2020-12/schema',
+      title: 'A workflow, as its author writes it',
+      ...AuthoredWorkflow,
+      $id: undefined,
+    })),
+    documentPage('/v1/openapi.json', () => openapiDocument([...PUBLIC_CONTRACTS, ...routes], { title, version })),
+    documentPage('/v1/asyncapi.json', () => asyncapiDocument({ title, version })),
   ];
+}
+
+/** Few ask for a document, so it is made for the first of them. */
+function documentPage(path: string, make: () => object): PublicPage {
+  const body = once(() => JSON.stringify(make()));
+  const headers = { 'Cache-Control': 'public, max-age=300' };
+  return { path, answer: () => ({ type: JSON_TYPE, body: body(), headers }) };
 }
 
 /** What the pages for operators show. */

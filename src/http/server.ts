@@ -14,6 +14,7 @@ import { Cors } from './cors.ts';
 import { internalError, refusalOfError } from './framework-errors.ts';
 import { Gate, type GateLimits } from './gate.ts';
 import { Idempotency } from './idempotency.ts';
+import type { LateAbort } from './late-abort.ts';
 import type { Metrics } from './metrics.ts';
 import { mountOperation } from './operations.ts';
 import type { PublicPage } from './pages.ts';
@@ -33,7 +34,7 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     caller: Caller | undefined;
-    abort: AbortController;
+    abort: LateAbort;
     startedAt: number;
     /** The body as it was sent. */
     bodyText: string;

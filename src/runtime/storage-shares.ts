@@ -3,9 +3,15 @@ import type { StoredEvent } from '../store/log.ts';
 import type { Write } from '../store/sql.ts';
 import type { Store } from '../store/store.ts';
 import { bytesOfTenant, countBytes, mostBytes, type StorageShard } from '../store/tenant-storage.ts';
+import { LruCache } from './lru-cache.ts';
 
 /** What a tenant that has stored too much is told to wait: the sweep of expired runs comes as often. */
 const RETRY_AFTER_S = 600;
+
+/** Each host fills no more than this part of what a tenant has left before it looks again: the others fill it too. */
+const HOSTS_MAX = 32;
+/** Tenants whose room is remembered. */
+const TENANTS_MAX = 10_000;
 
 /** How storage is shared. */
 interface StorageOptions {
@@ -23,6 +29,8 @@ export class StorageShares {
   readonly #store: Pick<Store, 'read'>;
   readonly #perTenant: number;
   readonly #shard: string;
+  /** Bytes that this host may count for a tenant before it looks again how much is stored. */
+  readonly #room = new LruCache<string, { bytes: number }>(TENANTS_MAX);
 
   constructor(
     store: Pick<Store, 'read'>,
@@ -42,13 +50,17 @@ export class StorageShares {
   count(tenant: string, events: readonly StoredEvent[], facts = ''): Write {
     let bytes = Buffer.byteLength(facts);
     for (const { body, hidden } of events) bytes += Buffer.byteLength(body) + Buffer.byteLength(hidden ?? '');
+    const room = this.#room.get(tenant);
+    if (room) room.bytes -= bytes;
     return countBytes(this.shardOf(tenant), bytes);
   }
 
-  /** Refuses if the tenant has used up its share. */
+  /** Refuses if the tenant has used up its share. The store is asked only when that is possible. */
   async refusal(tenant: string): Promise<Refusal | undefined> {
+    if ((this.#room.get(tenant)?.bytes ?? 0) > 0) return undefined;
     const [row] = await this.#store.read<{ bytes: number }>(bytesOfTenant(tenant));
     const bytes = Number(row?.bytes ?? 0);
+    this.#room.set(tenant, { bytes: (this.#perTenant - bytes) / HOSTS_MAX });
     if (bytes < this.#perTenant) return undefined;
     return {
       ...refuse(

@@ -1,6 +1,5 @@
 import { lookup, Resolver } from 'node:dns/promises';
-import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http';
-import { request as requestHttps } from 'node:https';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { connect, isIP, type LookupFunction, type Socket, type TcpNetConnectOpts } from 'node:net';
 import { isLoopbackName, isPrivateName, reachOf } from './addresses.ts';
 import type { Clock } from './clock.ts';
@@ -335,7 +334,8 @@ function exchange(
   signal: AbortSignal,
 ): Promise<StartedResponse> {
   return new Promise((resolve, reject) => {
-    const send = url.protocol === 'https:' ? requestHttps : requestHttp;
+    // An import of either would load a second HTTP client with it, as the control socket says.
+    const send = process.getBuiltinModule(url.protocol === 'https:' ? 'node:https' : 'node:http').request;
     const options = { method, headers, signal, agent: false, maxHeaderSize: HEADER_BYTES_MAX };
     const request = send(url, { ...options, lookup: pinnedLookup(addresses) }, (response) =>
       resolve({ status: response.statusCode!, headers: response.headers, body: response }),

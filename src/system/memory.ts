@@ -12,7 +12,8 @@ const GROWTH_BYTES = 32 * 1_024 * 1_024;
  */
 export function collectGarbageWhenIdle(isIdle: () => boolean, clock: Clock): Cancel {
   const collect = collector();
-  let collectedBytes = collect();
+  // Not at once: it would delay the first requests, and a process that lives for seconds never needs it.
+  let collectedBytes = 0;
   let cancel: Cancel = () => {};
   const schedule = (): void => {
     cancel = clock.after(CHECK_EVERY_MS, () => {

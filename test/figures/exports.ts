@@ -53,10 +53,9 @@ function usedNames(everything: readonly SourceFile[]): (path: string, name: stri
 
 /** The sources of what the package offers to others. */
 function entryPoints(checkout: string): Set<string> {
-  const { bin, exports } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as {
-    bin: Record<string, string>;
-    exports: Record<string, string>;
+  const { exports } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as {
+    exports: Record<string, string | { readonly types: string }>;
   };
-  const built = [...Object.values(bin), ...Object.values(exports)];
-  return new Set(built.map((path) => path.replace(/^(?:\.\/)?dist\/(.*)\.js$/, 'src/$1.ts')));
+  const built = Object.values(exports).flatMap((entry) => (typeof entry === 'string' ? [] : entry.types));
+  return new Set(built.map((path) => path.replace(/^\.\/dist\/types\/(.*)\.d\.ts$/, 'src/$1.ts')));
 }

@@ -90,7 +90,7 @@ describe('the package', () => {
 });
 
 describe('in an empty folder', () => {
-  const capstan: Program = { path: 'node_modules/capstan/dist/cli/main.js', folder: user.path };
+  const capstan: Program = { path: 'node_modules/capstan/dist/main.js', folder: user.path };
 
   it('the command is on the path', async () => {
     const PATH = [join(user.path, 'node_modules', '.bin'), dirname(process.execPath), process.env.PATH].join(delimiter);

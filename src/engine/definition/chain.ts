@@ -1,6 +1,7 @@
 import { Compile } from 'typebox/compile';
 import type { ExpandChainReply, FragmentEdge, WorkflowChain } from '../../protocol/ai/packs.ts';
 import { isObject, type JsonObject, own } from '../../protocol/format/json.ts';
+import { once } from '../../protocol/format/once.ts';
 import {
   type EdgeCondition,
   PortValue,
@@ -109,12 +110,12 @@ function namingOf({ chainId, dag }: WorkflowChain, expansionId: string): Naming 
   };
 }
 
-const portValue = Compile(PortValue);
+const portValue = once(() => Compile(PortValue));
 
 /** Inputs whose connections to nodes of the chain have the new ids. */
 function reconnected(inputs: JsonObject, { renameIfInside }: Naming): JsonObject {
   const ports = Object.entries(inputs).map(([port, value]) => {
-    const isConnection = portValue.Check(value) && value.type === 'connection';
+    const isConnection = portValue().Check(value) && value.type === 'connection';
     return [port, isConnection ? { ...value, nodeId: renameIfInside(value.nodeId) } : value];
   });
   return Object.fromEntries(ports);
@@ -130,7 +131,7 @@ export function asWorkflow(
   expansionId: string,
 ): ExpandChainReply['workflow'] {
   const naming = namingOf(chain, expansionId);
-  const asPort = (value: unknown): PortValue => (portValue.Check(value) ? value : { type: 'static', value });
+  const asPort = (value: unknown): PortValue => (portValue().Check(value) ? value : { type: 'static', value });
   const asNode = (
     { capabilities: _capabilities, ...node }: Expansion['nodes'][number],
     index: number,

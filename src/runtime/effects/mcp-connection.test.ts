@@ -8,7 +8,8 @@ import { createEgress } from '../../system/egress.ts';
 import { NodeFailure } from '../node-failure.ts';
 import { ToolFailure } from '../tools.ts';
 import { LeaseLost } from './ledger.ts';
-import { McpConnection, type McpServerAddress } from './mcp-connection.ts';
+import { McpConnection } from './mcp-connection.ts';
+import type { McpServerAddress } from './mcp-server-address.ts';
 
 const STDIO = fileURLToPath(new URL('../../../test/support/mcp-stdio.ts', import.meta.url));
 const TOKEN = 'wren-magnolia-4711';

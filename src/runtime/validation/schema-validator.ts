@@ -1,4 +1,6 @@
 import { compileSchema, SCHEMA_CHARS_MAX, type SchemaCheck } from '../../engine/expressions/json-schema.ts';
+import { isPlainSchema } from '../../engine/expressions/plain-schema.ts';
+import { complexityProblem } from '../../engine/expressions/schema-bounds.ts';
 import { LruCache } from '../lru-cache.ts';
 
 /** Validates values with JSON Schemas from untrusted sources: definitions, packs, models, tools of other servers. */
@@ -60,6 +62,7 @@ export function validatorFrom(answer: Answer, close: () => Promise<void>, line =
   };
   return {
     async problemWith(schema) {
+      if (isObviouslyUsable(schema)) return undefined;
       const reply = await ask(schema);
       return 'unusable' in reply ? reply.unusable : undefined;
     },
@@ -71,6 +74,14 @@ export function validatorFrom(answer: Answer, close: () => Promise<void>, line =
     of: (tenant) => validatorFrom(answer, close, tenant),
     close,
   };
+}
+
+/** The longest schema that is looked at before it is compiled. */
+const PLAIN_CHARS_MAX = 4_096;
+
+function isObviouslyUsable(schema: unknown): boolean {
+  const { length = 0 } = JSON.stringify(schema) ?? '';
+  return length <= PLAIN_CHARS_MAX && complexityProblem(schema) === undefined && isPlainSchema(schema);
 }
 
 const COMPILED_MAX = 500;

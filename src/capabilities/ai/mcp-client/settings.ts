@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { Closed, MapOf, NonEmpty } from '../../../protocol/format/schema.ts';
-import type { McpServerAddress } from '../../../runtime/effects/mcp-connection.ts';
+import type { McpServerAddress } from '../../../runtime/effects/mcp-server-address.ts';
 import { type Environment, readOperatorList, unsetReference } from '../../operator-list.ts';
 import { defineSettings } from '../../settings.ts';
 

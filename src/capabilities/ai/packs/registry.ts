@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import { PackVersion } from '../../../protocol/ai/packs.ts';
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts';
+import { once } from '../../../protocol/format/once.ts';
 import { BadJson, parseJson } from '../../../protocol/format/parse-json.ts';
 import { MapOf } from '../../../protocol/format/schema.ts';
 import { filesIn, manifestIn, textsIn } from './archive.ts';
@@ -50,8 +51,8 @@ const Metadata = Type.Object({
 });
 type Version = Static<typeof Metadata>['versions'][number];
 
-const directoryShape = Compile(Directory);
-const metadataShape = Compile(Metadata);
+const directoryShape = once(() => Compile(Directory));
+const metadataShape = once(() => Compile(Metadata));
 
 /** Default paths, for registries that do not list their endpoints. */
 const ENDPOINTS = {
@@ -83,9 +84,9 @@ class RegistryClient {
   }
 
   async fetch({ name, version: wanted, integrity }: RegistryRequest): Promise<PackFile | Refusal> {
-    const directory = await this.#document(this.#urlOf('/.well-known/openwop-registry.json'), directoryShape);
+    const directory = await this.#document(this.#urlOf('/.well-known/openwop-registry.json'), directoryShape());
     if (isRefusal(directory)) return directory;
-    const metadata = await this.#document(this.#endpoint(directory, 'packMetadata', { name }), metadataShape);
+    const metadata = await this.#document(this.#endpoint(directory, 'packMetadata', { name }), metadataShape());
     if (isRefusal(metadata)) return metadata.refused === 'pack_version_not_found' ? NO_PACK : metadata;
     const version = metadata.versions.find((other) => other.version === (wanted ?? metadata.latest));
     if (!version || version.yanked) return NO_PAGE;

@@ -20,6 +20,7 @@ import {
 } from '../../../protocol/ai/packs.ts';
 import { type Refusal, refuse } from '../../../protocol/errors.ts';
 import { isObject, type JsonObject, own, pointerOf } from '../../../protocol/format/json.ts';
+import { once } from '../../../protocol/format/once.ts';
 import type { WorkflowEdge, WorkflowNode } from '../../../protocol/running/workflows.ts';
 import { schemaProblemsByPointer } from '../../../runtime/catalog.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
@@ -52,8 +53,8 @@ export interface Misfit {
   readonly message: string;
 }
 
-const chainShape = Compile(WorkflowChainPackManifest);
-const agentShape = Compile(AgentPackManifest);
+const chainShape = once(() => Compile(WorkflowChainPackManifest));
+const agentShape = once(() => Compile(AgentPackManifest));
 
 /** Checks `pack.json` by itself: kind, schema, and what a schema cannot express. */
 export function checkManifest(manifest: unknown): Refusal | undefined {
@@ -119,7 +120,7 @@ export function peersOf(manifest: PackManifest): readonly { capability: string; 
 }
 
 function shapeMisfits(manifest: JsonObject): Misfit[] {
-  const shape = manifest.kind === 'workflow-chain' ? chainShape : agentShape;
+  const shape = manifest.kind === 'workflow-chain' ? chainShape() : agentShape();
   return schemaProblemsByPointer(shape, manifest);
 }
 

@@ -2,6 +2,7 @@ import { Compile } from 'typebox/compile';
 import { isOfType } from '../../../engine/definition/check.ts';
 import { PromptTemplate, TEMPLATE_TEXT_MAX } from '../../../protocol/ai/prompts.ts';
 import { type Refusal, refuse } from '../../../protocol/errors.ts';
+import { once } from '../../../protocol/format/once.ts';
 import { compareVersions } from '../../../protocol/format/versions.ts';
 import { schemaProblemsByPointer } from '../../../runtime/catalog.ts';
 import { findSecret } from '../../../system/redaction.ts';
@@ -11,11 +12,11 @@ import type { KnownVersion } from './records.ts';
 /** Versions that one template may have, including removed ones. */
 export const VERSIONS_MAX = 1_000;
 
-const shape = Compile(PromptTemplate);
+const shape = once(() => Compile(PromptTemplate));
 
 /** Refuses a value that does not match the schema of a template. */
 export function shapeMisfits(value: unknown): Refusal | undefined {
-  const fields = schemaProblemsByPointer(shape, value);
+  const fields = schemaProblemsByPointer(shape(), value);
   const [first] = fields;
   return first && refuse('validation_error', `${first.path} ${first.message}.`.trim(), { fields });
 }

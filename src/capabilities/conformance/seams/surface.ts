@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { NOT_FOUND } from '../../../protocol/errors.ts';
 import type { JsonObject } from '../../../protocol/format/json.ts';
+import { once } from '../../../protocol/format/once.ts';
 import { AnyObject, Closed, NonEmpty } from '../../../protocol/format/schema.ts';
 import type { Storage } from '../../integrations/storage/door.ts';
 import type { Webhooks } from '../../operations/webhooks/door.ts';
@@ -38,7 +39,7 @@ export const testSurface = route<Services>()({
   },
 });
 
-const isRegistration = Compile(Closed({ url: Type.String(), events: Type.Optional(Type.Array(NonEmpty)) }));
+const isRegistration = once(() => Compile(Closed({ url: Type.String(), events: Type.Optional(Type.Array(NonEmpty)) })));
 
 async function webhookSurface(webhooks: Webhooks, caller: Caller, op: string, args: JsonObject): Promise<Answer> {
   if (op === 'list') {
@@ -51,7 +52,7 @@ async function webhookSurface(webhooks: Webhooks, caller: Caller, op: string, ar
       () => reply(200, {}),
     );
   }
-  if (op !== 'register' || !isRegistration.Check(args)) return unknownOperation(op);
+  if (op !== 'register' || !isRegistration().Check(args)) return unknownOperation(op);
   const { url, events = [] } = args;
   return transact(
     () => webhooks.register(caller, { url, events }),

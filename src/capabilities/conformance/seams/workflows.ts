@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { isRefusal, refuse } from '../../../protocol/errors.ts';
 import type { JsonObject } from '../../../protocol/format/json.ts';
+import { once } from '../../../protocol/format/once.ts';
 import { AnyObject, NonEmpty } from '../../../protocol/format/schema.ts';
 import { WorkflowDefinition, type WorkflowEdge } from '../../../protocol/running/workflows.ts';
 import { schemaProblemsByPointer } from '../../../runtime/catalog.ts';
@@ -28,7 +29,7 @@ const Sketch = Type.Object({
   ),
 });
 
-const definitions = Compile(WorkflowDefinition);
+const definitions = once(() => Compile(WorkflowDefinition));
 
 /** Registers a workflow from less than a definition: suites leave out what they do not care about. */
 export const registerSketch = route<Services>()({
@@ -98,8 +99,8 @@ function completed({ workflowId, id = workflowId, nodes: sketched, ...rest }: Js
     id,
     nodes,
   };
-  if (definitions.Check(definition)) return definition;
-  const fields = schemaProblemsByPointer(definitions, definition);
+  if (definitions().Check(definition)) return definition;
+  const fields = schemaProblemsByPointer(definitions(), definition);
   return refuse('validation_error', `${fields[0]?.path ?? ''} ${fields[0]?.message ?? 'is not a workflow'}.`, {
     fields,
   });

@@ -1,9 +1,10 @@
 import { Compile } from 'typebox/compile';
 import { type Refusal, refuse } from '../../../protocol/errors.ts';
 import { isObject, type JsonObject } from '../../../protocol/format/json.ts';
+import { once } from '../../../protocol/format/once.ts';
 import { type Continuation, GoalBounds, type GoalEdit, type GoalRequest } from '../../../protocol/learning/goals.ts';
 
-const bounds = Compile(GoalBounds);
+const bounds = once(() => Compile(GoalBounds));
 
 /** Members that only judges and bounds change: callers cannot claim that a goal is complete. */
 const OWNED = ['state', 'progress'] as const;
@@ -11,7 +12,7 @@ const OWNED = ['state', 'progress'] as const;
 /** Bounds are checked before the rest of the body: a goal without bounds is refused whatever else is wrong. */
 export function refuseBounds(body: unknown): Refusal | undefined {
   const given = isObject(body) ? body.bounds : undefined;
-  if (isObject(given) && Object.keys(given).length > 0 && bounds.Check(given)) return undefined;
+  if (isObject(given) && Object.keys(given).length > 0 && bounds().Check(given)) return undefined;
   return unprocessable(
     'bounds',
     'A goal needs bounds: at least one of maxLoopIterations, maxCostUsd and runTimeoutMs.',

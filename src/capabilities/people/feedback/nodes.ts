@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { once } from '../../../protocol/format/once.ts';
 import { Closed, NonEmpty } from '../../../protocol/format/schema.ts';
 import { Signal } from '../../../protocol/people/annotations.ts';
 import { schemaProblemsByPath } from '../../../runtime/catalog.ts';
@@ -16,7 +17,7 @@ const ports = {
   eventId: Optional(NonEmpty),
   nodeId: Optional(NonEmpty),
 };
-const Judgement = Compile(Closed(ports));
+const judgementShape = once(() => Compile(Closed(ports)));
 
 /** Annotates a run on behalf of an agent. Input ports win over the config. */
 export const annotate: NodeType = {
@@ -29,7 +30,7 @@ export const annotate: NodeType = {
       ([port, value]) => Object.hasOwn(ports, port) && value !== null,
     );
     const judgement = Object.fromEntries(given);
-    const [misfit] = schemaProblemsByPath(Judgement, judgement);
+    const [misfit] = schemaProblemsByPath(judgementShape(), judgement);
     if (misfit) return invalid(`${misfit.path || 'The judgement'} ${misfit.message}.`);
     const by = { nodeId: node.id, ...(node.agent ? { agentId: node.agent.agentId } : {}) };
     const { annotationId } = await effects.annotate({ by, judgement: judgement as AgentJudgement });

@@ -108,7 +108,8 @@ function checkBody(
     mode,
     tenantId,
     residency,
-    ...rest
+    evalSuiteRef,
+    agentId,
   }: Pick<CreateRunRequest, 'workflowId' | 'mode' | 'tenantId' | 'residency' | 'evalSuiteRef' | 'agentId'>,
 ): Refusal | undefined {
   if (mode === 'eval') {
@@ -116,7 +117,7 @@ function checkBody(
       capability: 'agents.evalSuite',
     });
   }
-  const evaluation = (['evalSuiteRef', 'agentId'] as const).find((field) => rest[field] !== undefined);
+  const evaluation = evalSuiteRef !== undefined ? 'evalSuiteRef' : agentId !== undefined ? 'agentId' : undefined;
   if (evaluation) {
     return refuse('validation_error', `${evaluation} is for evaluation runs. Leave it out.`, { field: evaluation });
   }

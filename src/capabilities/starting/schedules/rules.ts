@@ -1,5 +1,6 @@
 import { Compile } from 'typebox/compile';
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts';
+import { once } from '../../../protocol/format/once.ts';
 import { Closed } from '../../../protocol/format/schema.ts';
 import type { WorkflowDefinition } from '../../../protocol/running/workflows.ts';
 import { type MissedPolicy, type ScheduleRequest, ScheduleSpec } from '../../../protocol/starting/schedules.ts';
@@ -71,14 +72,14 @@ export function decideSlot(timing: Timing, missed: MissedPolicy, awaited: number
 
 const { workflowId: _itsOwn, ...timed } = ScheduleSpec.properties;
 const TriggerConfig = Closed(timed);
-const triggerConfigs = Compile(TriggerConfig);
+const triggerConfigs = once(() => Compile(TriggerConfig));
 
 /** The schedules that a definition asks for, by the ids of its triggers. */
 export function triggersOf(definition: WorkflowDefinition): ReadonlyMap<string, ScheduleRequest> | Refusal {
   const wanted = new Map<string, ScheduleRequest>();
   for (const [index, { id, type, config = {}, enabled }] of definition.triggers.entries()) {
     if (type !== 'schedule' || enabled === false) continue;
-    const [wrong] = configProblems(TriggerConfig, triggerConfigs, config);
+    const [wrong] = configProblems(TriggerConfig, triggerConfigs(), config);
     const request = { ...config, workflowId: definition.id, enabled: true };
     if (wrong) return invalidTrigger(`triggers[${index}].config${wrong.path}`, wrong.message);
     const timing = timingOf(request);

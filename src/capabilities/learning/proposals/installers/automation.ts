@@ -1,5 +1,6 @@
 import { Compile } from 'typebox/compile';
 import { isRefusal } from '../../../../protocol/errors.ts';
+import { once } from '../../../../protocol/format/once.ts';
 import { type Schedule, ScheduleSpec } from '../../../../protocol/starting/schedules.ts';
 import { schemaProblemsByPointer } from '../../../../runtime/catalog.ts';
 import { and, changeOf, withResult } from '../../../../runtime/change.ts';
@@ -8,7 +9,7 @@ import { nextSlot, type Schedules } from '../../../starting/schedules/door.ts';
 import { countInstallation, countInstallations } from '../records.ts';
 import { type Installer, type ProposedArtifact, problemsOf } from './installer.ts';
 
-const shape = Compile(ScheduleSpec);
+const shape = once(() => Compile(ScheduleSpec));
 /** Schedules of the workflow that are compared with the base of a proposal. */
 const SCHEDULES_COMPARED = 100;
 const FIRINGS_SHOWN = 5;
@@ -20,14 +21,14 @@ export function automationInstaller(schedules: Schedules, store: Store): Install
 
   return {
     async check(artifact) {
-      const misfits = schemaProblemsByPointer(shape, JSON.parse(artifact.text));
+      const misfits = schemaProblemsByPointer(shape(), JSON.parse(artifact.text));
       if (misfits.length > 0) return misfits;
       const created = await create(artifact);
       return isRefusal(created) ? problemsOf(created) : [];
     },
 
     async preview(artifact) {
-      const created = shape.Check(JSON.parse(artifact.text)) ? await create(artifact) : undefined;
+      const created = shape().Check(JSON.parse(artifact.text)) ? await create(artifact) : undefined;
       if (!created || isRefusal(created)) return undefined;
       return { kind: 'automation', nextFirings: firingsOf(created.result) };
     },

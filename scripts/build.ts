@@ -1,0 +1,29 @@
+/** `npm run build` makes what the package has in `dist/`, but for the types, which the compiler writes. */
+import { globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { RolldownOutput } from 'rolldown';
+import { bundlePortable, bundleProgram } from './bundle.ts';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const DIST = join(ROOT, 'dist');
+
+rmSync(DIST, { recursive: true, force: true });
+const program = await bundleProgram(DIST);
+await bundlePortable(DIST);
+writeFileSync(join(DIST, 'LICENSES.txt'), licenses(program));
+
+/** The licence texts of all packages of which something is in the program. */
+function licenses({ output }: RolldownOutput): string {
+  const files = output.flatMap((part) => (part.type === 'chunk' ? part.moduleIds : []));
+  const folders = files.flatMap((file) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []);
+  return [...new Set(folders)].sort().map(licenseOf).join('\n');
+}
+
+function licenseOf(folder: string): string {
+  const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  const texts = globSync('{LICEN[CS]E,licen[cs]e}*', { cwd: folder }).map((file) =>
+    readFileSync(join(folder, file), 'utf8').trim(),
+  );
+  return `${name} ${version} (${license})\n\n${texts.join('\n\n')}\n`;
+}

@@ -1,0 +1,71 @@
+import { cp } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type InputOptions, type RolldownOutput, rolldown } from 'rolldown';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+
+/** Packages that stay outside the program, because they look for files beside their own. */
+const OUTSIDE: readonly RegExp[] = [/^@jitl\//, /^quickjs-/, /^pino/];
+
+/** Packages of which nothing but what the program uses is published, and that inside of it. */
+export const BUNDLED: readonly string[] = [
+  '@ai-sdk/anthropic',
+  '@ai-sdk/google',
+  '@ai-sdk/openai-compatible',
+  '@ai-sdk/provider',
+  '@modelcontextprotocol/client',
+  '@modelcontextprotocol/server',
+  'ajv',
+  'commander',
+  'croner',
+  'fastify',
+  'jose',
+  'marked',
+  'nodemailer',
+  'pg',
+  'prom-client',
+  'secure-json-parse',
+  'yaml',
+];
+
+/** Files of the program, by the names under which they find each other when they lie in one folder. */
+export const PROGRAM: Readonly<Record<string, string>> = {
+  main: 'src/cli/main.ts',
+  capstan: 'src/index.ts',
+  // What projects import as `capstan/build`, and what their tests are started with.
+  index: 'src/build/index.ts',
+  register: 'src/build/register.ts',
+  'sandbox-worker': 'src/system/sandbox-worker.ts',
+  'schema-worker': 'src/runtime/validation/schema-worker.ts',
+};
+
+/** What also runs in a browser; the packages that it uses are installed beside it. */
+export const PORTABLE: Readonly<Record<string, string>> = {
+  client: 'src/client/index.ts',
+  protocol: 'src/protocol/index.ts',
+  engine: 'src/engine/index.ts',
+};
+
+/**
+ * Bundles the program, with the packages that it uses, into a folder right below the root, where it finds the examples
+ * and the documentation as it does from its sources. From a few files it starts in a third of the time that Node needs
+ * to find and read some 1,500 of them one by one.
+ */
+export async function bundleProgram(folder: string): Promise<RolldownOutput> {
+  const output = await bundle(folder, { input: PROGRAM, platform: 'node', external: [...OUTSIDE] });
+  await cp(join(ROOT, 'src/http/front-door'), join(folder, 'front-door'), { recursive: true });
+  return output;
+}
+
+/** Bundles what also runs in a browser. */
+export function bundlePortable(folder: string): Promise<RolldownOutput> {
+  return bundle(folder, { input: PORTABLE, platform: 'neutral', external: /^[^./]/ });
+}
+
+async function bundle(folder: string, options: InputOptions): Promise<RolldownOutput> {
+  const built = await rolldown({ cwd: ROOT, logLevel: 'silent', ...options });
+  const output = await built.write({ dir: folder, chunkFileNames: '[name]-[hash].js' });
+  await built.close();
+  return output;
+}

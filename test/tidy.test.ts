@@ -417,9 +417,11 @@ function packageProblem(name: string, { path }: Source): string | undefined {
   return isTest || isInside ? undefined : `${wanted} is a dev dependency, and this file runs without those.`;
 }
 
+let outside: ReadonlySet<string> | undefined;
 /** What is published beside the program, with no package inside. */
 function outsideOfProgram(): ReadonlySet<string> {
-  return new Set(Object.values(PORTABLE_ENTRIES).flatMap((entry) => [...reachable(entry, importsAtRunTime)]));
+  outside ??= new Set(Object.values(PORTABLE_ENTRIES).flatMap((entry) => [...reachable(entry, importsAtRunTime)]));
+  return outside;
 }
 
 /** Tests, and what only tests use. */

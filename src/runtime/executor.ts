@@ -29,7 +29,7 @@ import { putAside } from './put-aside.ts';
 import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
 import { type Placement, RUN_WORK, type StartedRun, startRun } from './start-run.ts';
-import { isTakenOver } from './taken-over.ts';
+import { countLoss } from './taken-over.ts';
 import type { WorkKind } from './work-kind.ts';
 
 /** How an executor is set up. */
@@ -343,19 +343,13 @@ export class Executor {
 
   /** After a lost lease another host drives the run. Anything else is a bug: the run pauses as the log has it. */
   async #pauseAfterBug(tenant: string, lease: Lease, error: unknown): Promise<void> {
-    if (error instanceof LeaseLost) void this.#reportLoss({ kind: RUN_WORK, tenant }, lease);
+    if (error instanceof LeaseLost) void countLoss(this.#runtime, { kind: RUN_WORK, tenant }, lease);
     else {
       const kind = error instanceof InvariantViolation ? 'an invariant was violated' : 'driving failed';
       this.#runtime.log.error({ runId: lease.workId, err: error }, `${kind}; the run is retried in a minute`);
       const until = this.#runtime.clock.now() + BUG_PAUSE_MS;
       await this.#handBack(lease, [retryWork(lease, until)]);
     }
-  }
-
-  /** Nobody waits for this: an answer that does not come costs a number in the metrics. */
-  async #reportLoss(item: Pick<WorkItem, 'kind' | 'tenant'>, lease: Lease): Promise<void> {
-    const isLost = await isTakenOver(this.#runtime, item, lease).catch(() => false);
-    if (isLost) this.#runtime.meter.leaseLost();
   }
 
   #handBack(lease: Lease, unit: Unit): Promise<void> {
@@ -373,7 +367,7 @@ export class Executor {
       due = this.#runtime.clock.now() + Math.min(RETRY_MS * 2 ** item.crashes, RETRY_MAX_MS);
       const fields = { workId: lease.workId, kind: item.kind, err: error };
       if (error instanceof LeaseLost) {
-        void this.#reportLoss(item, lease);
+        void countLoss(this.#runtime, item, lease);
         this.#runtime.log.warn(fields, 'another host has taken over this work item');
       } else this.#runtime.log.error(fields, 'a work item failed; trying again later');
       await this.#handBack(lease, [retryWork(lease, due)]);

@@ -1,7 +1,16 @@
 import { isTerminalStatus } from '../../../protocol/running/runs.ts';
 import type { RunRow, StoredEvent } from '../../../store/log.ts';
 import type { Clock } from '../../../system/clock.ts';
-import type { Events } from './door.ts';
+
+/** Reads the events of a run as they come. */
+interface Polling {
+  poll(
+    row: RunRow,
+    after: number,
+    waitMs: number,
+    signal: AbortSignal,
+  ): Promise<{ readonly row: RunRow; readonly events: readonly StoredEvent[] }>;
+}
 
 /** How a run is waited for. */
 interface Waiting {
@@ -13,7 +22,7 @@ interface Waiting {
 
 /** Waits, up to a limit, until a run has ended or needs a person. */
 export async function waitUntilSettled(
-  { events, clock }: { readonly events: Pick<Events, 'poll'>; readonly clock: Clock },
+  { events, clock }: { readonly events: Polling; readonly clock: Clock },
   row: RunRow,
   { waitMs, signal, onEvents }: Waiting,
 ): Promise<void> {

@@ -98,6 +98,7 @@ import type { Commitment, CommitmentRequest, CommitmentState } from '../protocol
 import type { Heartbeat, HeartbeatEvent, HeartbeatRequest } from '../protocol/starting/heartbeats.ts';
 import type { Schedule, ScheduleRequest } from '../protocol/starting/schedules.ts';
 import type { AuditItem, AuditVerifyResult } from '../protocol/trust/audit.ts';
+import type { AnsweredByHook, RotatedTrigger, RotateTriggerRequest, Trigger } from '../protocol/starting/triggers.ts';
 import type { ApiKey, ApiKeyRequest, NewApiKey, RotateKeyRequest } from '../protocol/trust/keys.ts';
 import type { DiscoveryDocument } from './discovery.ts';
 import {
@@ -357,6 +358,21 @@ export const OPERATIONS = {
   }),
   createHeartbeat: operation<{ body: HeartbeatRequest; reply: Heartbeat }>()('POST', `${HOST}/heartbeats`, {
     takes: 'body',
+  listTriggers: operation<{ query?: PageQuery & { readonly workflowId?: string }; reply: Page<Trigger> }>()(
+    'GET',
+    `${HOST}/triggers`,
+    { takes: 'query' },
+  ),
+  getTrigger: operation<{ reply: Trigger }>()('GET', `${HOST}/triggers/{triggerId}`),
+  rotateTrigger: operation<{ body?: RotateTriggerRequest; reply: RotatedTrigger }>()(
+    'POST',
+    `${HOST}/triggers/{triggerId}:rotate`,
+    { takes: 'body' },
+  ),
+  receiveHook: operation<{ body: object; reply: AnsweredByHook }>()('POST', `${HOST}/hooks/{token}`, {
+    takes: 'body',
+  }),
+
     needs: 'heartbeat.supported',
   }),
   getHeartbeat: operation<{ reply: Heartbeat }>()('GET', `${HOST}/heartbeats/{heartbeatId}`, {

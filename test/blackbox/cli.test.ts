@@ -457,6 +457,24 @@ describe('capstan schedules, prompts, webhooks, keys and audit', () => {
   });
 
   it('goals are set, planned, worked on and decided on, each command ending by the state of the goal', async () => {
+  it('triggers are listed with their URLs, and get another secret', async () => {
+    const triggers = [{ id: 'hook', type: 'webhook' as const, config: { scheme: 'stripe' } }];
+    const id = await registered([node('a')], [], { triggers });
+    expect((await run(`triggers list --workflow ${id}`)).out).toContain('needs a secret');
+    const [{ id: triggerId, url }] = (await run(`triggers list --workflow ${id} --json`)).json.items;
+    expect((await run(`triggers list --workflow ${id} -q`)).out).toBe(`${triggerId}\n`);
+    expect((await run(`triggers get ${triggerId}`)).out).toContain(url);
+    const made = await run(`triggers rotate ${triggerId} --grace 60`);
+    expect(made).toMatchObject({ code: DONE, out: expect.stringContaining('not shown again') });
+    const given = await run(`triggers rotate ${triggerId} --secret -`, { input: 'whsec_of_stripe\n' });
+    expect([given.code, given.out.includes('whsec_of_stripe')]).toEqual([DONE, false]);
+    const moved = await run(`triggers rotate ${triggerId} --url --json`);
+    expect(moved.json.url).not.toBe(url);
+    for (const wrong of ['--secret whsec_of_stripe', '--grace soon']) {
+      expect((await run(`triggers rotate ${triggerId} ${wrong}`)).code).toBe(USAGE);
+    }
+  });
+
     const workflowId = await registered([node('work')]);
     const made = await runArgs(['goals', 'create', '--objective', 'Finish it', '--max-iterations', '2', '--json']);
     expect(made.code).toBe(DONE);

@@ -110,6 +110,11 @@ describe('the example of', () => {
         }),
       sch: () => created('schedules', { workflowId: 'triage', cron: '0 3 * * *' }),
       key: () => created('keys', { name: 'ci', role: 'viewer' }),
+      trg: async () => {
+        const triggers = [{ id: 'hook', type: 'webhook' as const, config: { scheme: 'github' } }];
+        const id = await register(api(), workflow([node('a')], [], { triggers }));
+        return (await api().get(`/v1/host/capstan/triggers?workflowId=${id}`)).body.items[0].id;
+      },
       mem: async () => {
         const config = { memoryRef: 'customers/A-1' };
         const remember = node('a', 'vendor.capstan.memory.remember', {

@@ -251,6 +251,14 @@ const FIELDS: Readonly<Record<string, Fields>> = {
   replaceSchedule: SCHEDULE,
   listHeartbeats: PAGES,
   createHeartbeat: {
+  listTriggers: {
+    '?workflowId': ['webhook-triggers', 'belongs to its tenant'],
+    ...paged('webhook-triggers', 'is listed page by page, newest first'),
+  },
+  rotateTrigger: all('secret url graceSeconds', [
+    'webhook-triggers',
+    'gets another secret, or another URL, at once or after a time',
+  ]),
     ...all('intervalSec when workflowId inputs', [
       'heartbeats',
       'looks at once, tells a change and starts a run for it',

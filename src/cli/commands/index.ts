@@ -22,6 +22,7 @@ import { runs } from './runs.ts';
 import { schedules } from './schedules.ts';
 import { test } from './test.ts';
 import { tools } from './tools.ts';
+import { triggers } from './triggers.ts';
 import { verifiers } from './verifiers.ts';
 import { webhooks } from './webhooks.ts';
 import { workflows } from './workflows.ts';
@@ -37,6 +38,7 @@ export const GROUPS: readonly CommandGroup[] = [
   verifiers,
   schedules,
   heartbeats,
+  triggers,
   commitments,
   prompts,
   packs,

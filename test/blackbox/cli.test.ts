@@ -424,6 +424,7 @@ describe('capstan init, dev and test', () => {
     expect(made).toMatchObject({ code: DONE });
     expect(made.json.files).toEqual(expect.arrayContaining(['capstan.config.ts', 'package.json', 'workflows.test.ts']));
     for (const command of ['dev', 'test']) expect((await run(`${command} ${folder.path}/absent`)).code).toBe(USAGE);
+    expect((await run('worker --concurrency many')).code).toBe(USAGE);
   });
 });
 

@@ -26,6 +26,7 @@ const TAKES_AWAY = / (delete|uninstall|forget|revoke)$/;
 const NOT_RUN: Readonly<Record<string, string>> = {
   'webhooks redeliver': 'a delivery that failed: test/blackbox/cli.test.ts',
   dev: 'a terminal, until Ctrl-C: test/blackbox/projects.test.ts',
+  worker: 'a project, until Ctrl-C: test/blackbox/project-workers.test.ts',
   'workflows push': 'a project: test/blackbox/projects.test.ts',
   'workflows diff': 'a project: test/blackbox/projects.test.ts',
   'proposals apply': 'a person who has looked at it: test/blackbox/cli-proposals.test.ts',

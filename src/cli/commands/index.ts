@@ -25,6 +25,7 @@ import { tools } from './tools.ts';
 import { triggers } from './triggers.ts';
 import { verifiers } from './verifiers.ts';
 import { webhooks } from './webhooks.ts';
+import { worker } from './worker.ts';
 import { workflows } from './workflows.ts';
 
 /** All command groups, in the order of the help. */
@@ -37,8 +38,8 @@ export const GROUPS: readonly CommandGroup[] = [
   goals,
   verifiers,
   schedules,
-  heartbeats,
   triggers,
+  heartbeats,
   commitments,
   prompts,
   packs,
@@ -50,7 +51,7 @@ export const GROUPS: readonly CommandGroup[] = [
   audit,
 ];
 
-const SINGLE: readonly CommandSpec[] = [init, dev, test, login, logout, doctor, events, inbox, backup, verify];
+const SINGLE: readonly CommandSpec[] = [init, dev, test, worker, login, logout, doctor, events, inbox, backup, verify];
 
 /** All commands that belong to no group; `serve` is added separately, because it loads the host. */
 export const COMMANDS: readonly CommandSpec[] = [...SINGLE, completionOf(GROUPS, SINGLE)];

@@ -83,6 +83,7 @@ import type {
   TaskFailure,
   TaskHeartbeat,
   TaskLease,
+  TaskSuspension,
   WorkerType,
   WorkerTypeRequest,
 } from '../protocol/running/workers.ts';
@@ -97,8 +98,8 @@ import type {
 import type { Commitment, CommitmentRequest, CommitmentState } from '../protocol/starting/commitments.ts';
 import type { Heartbeat, HeartbeatEvent, HeartbeatRequest } from '../protocol/starting/heartbeats.ts';
 import type { Schedule, ScheduleRequest } from '../protocol/starting/schedules.ts';
-import type { AuditItem, AuditVerifyResult } from '../protocol/trust/audit.ts';
 import type { AnsweredByHook, RotatedTrigger, RotateTriggerRequest, Trigger } from '../protocol/starting/triggers.ts';
+import type { AuditItem, AuditVerifyResult } from '../protocol/trust/audit.ts';
 import type { ApiKey, ApiKeyRequest, NewApiKey, RotateKeyRequest } from '../protocol/trust/keys.ts';
 import type { DiscoveryDocument } from './discovery.ts';
 import {
@@ -263,6 +264,11 @@ export const OPERATIONS = {
   failWorkerTask: operation<{ body: TaskFailure; reply: undefined }>()('POST', `${HOST}/workers/tasks/{taskId}:fail`, {
     takes: 'body',
   }),
+  suspendWorkerTask: operation<{ body: TaskSuspension; reply: undefined }>()(
+    'POST',
+    `${HOST}/workers/tasks/{taskId}:suspend`,
+    { takes: 'body' },
+  ),
   validateWorkflow: operation<{ body: AuthoredWorkflow; reply: { readonly warnings: readonly WorkflowWarning[] } }>()(
     'POST',
     `${HOST}/workflows:validate`,
@@ -352,12 +358,6 @@ export const OPERATIONS = {
     needs: 'scheduling.supported',
   }),
 
-  listHeartbeats: operation<{ query?: PageQuery; reply: Page<Heartbeat> }>()('GET', `${HOST}/heartbeats`, {
-    takes: 'query',
-    needs: 'heartbeat.supported',
-  }),
-  createHeartbeat: operation<{ body: HeartbeatRequest; reply: Heartbeat }>()('POST', `${HOST}/heartbeats`, {
-    takes: 'body',
   listTriggers: operation<{ query?: PageQuery & { readonly workflowId?: string }; reply: Page<Trigger> }>()(
     'GET',
     `${HOST}/triggers`,
@@ -373,6 +373,12 @@ export const OPERATIONS = {
     takes: 'body',
   }),
 
+  listHeartbeats: operation<{ query?: PageQuery; reply: Page<Heartbeat> }>()('GET', `${HOST}/heartbeats`, {
+    takes: 'query',
+    needs: 'heartbeat.supported',
+  }),
+  createHeartbeat: operation<{ body: HeartbeatRequest; reply: Heartbeat }>()('POST', `${HOST}/heartbeats`, {
+    takes: 'body',
     needs: 'heartbeat.supported',
   }),
   getHeartbeat: operation<{ reply: Heartbeat }>()('GET', `${HOST}/heartbeats/{heartbeatId}`, {

@@ -457,7 +457,6 @@ describe('capstan schedules, prompts, webhooks, keys and audit', () => {
     expect((await run(`schedules get ${scheduleId}`)).code).toBe(REFUSED);
   });
 
-  it('goals are set, planned, worked on and decided on, each command ending by the state of the goal', async () => {
   it('triggers are listed with their URLs, and get another secret', async () => {
     const triggers = [{ id: 'hook', type: 'webhook' as const, config: { scheme: 'stripe' } }];
     const id = await registered([node('a')], [], { triggers });
@@ -476,6 +475,7 @@ describe('capstan schedules, prompts, webhooks, keys and audit', () => {
     }
   });
 
+  it('goals are set, planned, worked on and decided on, each command ending by the state of the goal', async () => {
     const workflowId = await registered([node('work')]);
     const made = await runArgs(['goals', 'create', '--objective', 'Finish it', '--max-iterations', '2', '--json']);
     expect(made.code).toBe(DONE);

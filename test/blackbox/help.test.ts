@@ -110,12 +110,12 @@ describe('the example of', () => {
           at: new Date(Date.now() + 3_600_000).toISOString(),
         }),
       sch: () => created('schedules', { workflowId: 'triage', cron: '0 3 * * *' }),
-      key: () => created('keys', { name: 'ci', role: 'viewer' }),
       trg: async () => {
         const triggers = [{ id: 'hook', type: 'webhook' as const, config: { scheme: 'github' } }];
         const id = await register(api(), workflow([node('a')], [], { triggers }));
         return (await api().get(`/v1/host/capstan/triggers?workflowId=${id}`)).body.items[0].id;
       },
+      key: () => created('keys', { name: 'ci', role: 'viewer' }),
       mem: async () => {
         const config = { memoryRef: 'customers/A-1' };
         const remember = node('a', 'vendor.capstan.memory.remember', {

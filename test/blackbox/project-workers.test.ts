@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { defineNode, runWorker, Type } from '../../src/build/index.ts';
 import { Api } from '../support/api.ts';
 import { capstan } from '../support/command-line.ts';
 import { connection, fixed, line, node, register, workflow } from '../support/definitions.ts';
@@ -53,6 +54,51 @@ describe('capstan worker', () => {
       child.kill('SIGTERM');
     }
     expect((await ended)[0]).toBe(0);
+  });
+
+  it('asks people, sleeps and starts child runs as a node inside a host does, each effect once', async () => {
+    const owner = host.as('owner');
+    const child = await register(owner, workflow([node('sum', 'core.identity', { inputs: { total: fixed(3) } })]));
+    const done: string[] = [];
+    const talk = defineNode({
+      typeId: 'acme.talk',
+      description: 'Asks, waits and starts something.',
+      safety: 'write',
+      config: Type.Object({ starts: Type.String() }),
+      run: async ({ config, effect, ask, sleep, runWorkflow, log }) => {
+        const first = await effect('first', () => done.push('first'));
+        const answer = await ask({ prompt: 'Which colour?', answer: { type: 'string' } });
+        await sleep(6_000);
+        log('slept');
+        const { status, outputs } = await runWorkflow(config.starts);
+        await effect('last', () => done.push('last'));
+        return { first, answer, status, outputs };
+      },
+    });
+    const stop = new AbortController();
+    const working = runWorker({ url: host.url, key: KEYS.owner.key, nodes: [talk], signal: stop.signal });
+    try {
+      await until(
+        async () => (await owner.get(TYPES)).body.items as { typeId: string }[],
+        (items) => items.some(({ typeId }) => typeId === 'acme.talk'),
+      );
+      const id = await register(owner, workflow([node('talk', 'acme.talk', { config: { starts: child } })]));
+      const runId = await owner.run(id);
+      const { interrupt } = await owner.until(runId, (run) => run.interrupt !== undefined);
+      expect(interrupt).toMatchObject({ nodeId: 'talk', data: { questions: [{ question: 'Which colour?' }] } });
+      await owner.post(`/v1/runs/${runId}/interrupts/talk`, { resumeValue: { answers: { answer: 'blue' } } });
+      const { nodeStates, error } = await owner.ended(runId);
+      expect([error, nodeStates.talk.outputs]).toEqual([
+        undefined,
+        { first: 1, answer: 'blue', status: 'completed', outputs: { sum: { total: 3 } } },
+      ]);
+      expect(done).toEqual(['first', 'last']);
+      const lines = (await owner.events(runId)).filter(({ type }) => type === 'log.appended');
+      expect(lines.filter(({ payload }) => payload.message === 'slept')).toHaveLength(1);
+    } finally {
+      stop.abort();
+      await working;
+    }
   });
 
   it.each([

@@ -109,15 +109,6 @@ describe('doubts', () => {
     ]);
   });
 
-  it('tell of triggers that this host does not serve', () => {
-    const triggers = [
-      { id: 'h', type: 'webhook' as const },
-      { id: 'off', type: 'event' as const, enabled: false },
-      { id: 's', type: 'schedule' as const },
-    ];
-    expect(messages(workflow([node('a')], [], { triggers }))).toEqual([expect.stringMatching(/^triggers\[0\].type: /)]);
-  });
-
   it('tell of a template that lacks a value, and of a variable that nobody declares', () => {
     const format = node('f', 'core.openwop.data.string-format', {
       inputs: { template: { type: 'static', value: 'Dear {{ nmae }}' }, name: variable('nobody') },

@@ -43,6 +43,7 @@ const MAY_ALSO_IMPORT: Record<string, readonly string[]> = {
   'src/cli/commands/dev.ts': ['system'],
   'src/cli/commands/test.ts': ['build'],
   'src/cli/workflow-folder.ts': ['build', 'engine'],
+  'src/cli/project-worker.ts': ['build'],
   'src/cli/store-report.ts': ['store', 'capabilities', 'system'],
   'src/cli/commands/audit.ts': ['system'],
   'src/cli/audit-file.ts': ['system'],

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import type { ConfigProblem } from '../engine/definition/check.ts';
 import type { InterruptRequest } from '../engine/people/interrupts.ts';
+import { answerIn, questionOf } from '../engine/people/questions.ts';
 import { isOver } from '../engine/run/run.ts';
 import { isObject, type JsonObject } from '../protocol/format/json.ts';
 import { type NodeContext, NodeFailure, type NodeType, type Outcome } from '../runtime/node-type.ts';
@@ -112,11 +113,7 @@ function fullCall(
   return {
     ...call,
     effect: (name, perform) => waiting.effect(name, (effect) => perform({ ...effect, signal: call.signal })),
-    ask: async ({ prompt, answer, timeoutMs }) => {
-      const question = { id: 'answer', question: prompt, ...(answer ? { schema: answer } : {}) };
-      const given = await waiting.answer({ kind: 'clarification', data: { questions: [question] }, timeoutMs });
-      return answerOf((given as JsonObject).answers);
-    },
+    ask: async (question) => answerIn(await waiting.answer(questionOf(question))),
     waitForEvent: (eventType, correlation, { timeoutMs } = {}) =>
       waiting.answer({ kind: 'external-event', data: { eventType, correlation }, timeoutMs }),
     sleep: async (ms) => waiting.until(await waiting.effect('sleep', () => call.now() + ms)),
@@ -136,12 +133,6 @@ function fullCall(
 function recognised(error: unknown): unknown {
   const isForeign = error instanceof Error && error.name === 'NodeFailure' && !(error instanceof NodeFailure);
   return isForeign ? new NodeFailure((error as NodeFailure).error) : error;
-}
-
-/** Answers may come as a map or as a list. */
-function answerOf(answers: unknown): unknown {
-  if (Array.isArray(answers)) return (answers[0] as { answer?: unknown } | undefined)?.answer ?? answers[0];
-  return isObject(answers) ? answers.answer : answers;
 }
 
 /**

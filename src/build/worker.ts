@@ -1,9 +1,10 @@
 import { type Client, createClient, RefusedError } from '../client/index.ts';
 import { platform, sleep } from '../client/machine.ts';
+import { answerIn } from '../engine/people/questions.ts';
 import { isObject, type JsonObject } from '../protocol/format/json.ts';
-import type { TaskFailure, WorkerTask, WorkerTypeRequest } from '../protocol/running/workers.ts';
+import type { TaskFailure, WaitsFor, WorkerTask, WorkerTypeRequest } from '../protocol/running/workers.ts';
 import type { NodeFailure } from '../runtime/node-failure.ts';
-import { fatal, type NodeCall, type OwnNode } from './define-node.ts';
+import { type ChildOutcome, fatal, type NodeCall, type OwnNode } from './define-node.ts';
 import { checkOf, jsonSchemaOf, type ValueSchema } from './value-schema.ts';
 
 /** Where a worker gets its attempts, and the nodes that it makes them with. */
@@ -78,6 +79,10 @@ class Attempt {
   readonly #over = new AbortController();
   readonly #logs: { message: string; fields?: JsonObject }[] = [];
   readonly #counts = new Map<string, number>();
+  readonly #effects = new Set<Promise<unknown>>();
+  readonly #suspended = Promise.withResolvers<{ readonly waitsFor: WaitsFor }>();
+  #answers = 0;
+  #children = 0;
   #progress: string | undefined;
 
   constructor(client: Client, node: OwnNode, task: WorkerTask, leaseSeconds: number) {
@@ -102,8 +107,11 @@ class Attempt {
   async #reportOutcome(): Promise<void> {
     const { taskId, epoch } = this.#task;
     try {
-      const outputs = await this.#call();
-      await this.#held(() => this.#client.completeWorkerTask(taskId, { epoch, outputs, logs: this.#logs }));
+      const result = await Promise.race([this.#call(), this.#suspended.promise]);
+      // An effect that is under way is let finish, or the next call would attempt it a second time.
+      await Promise.allSettled(this.#effects);
+      if ('waitsFor' in result) await this.#held(() => this.#client.suspendWorkerTask(taskId, { epoch, ...result }));
+      else await this.#held(() => this.#client.completeWorkerTask(taskId, { epoch, ...result, logs: this.#logs }));
     } catch (error) {
       if (error instanceof LeaseOver) return;
       // A host that cannot be reached, or does not want to know, gives the attempt to another worker.
@@ -111,7 +119,7 @@ class Attempt {
     }
   }
 
-  async #call(): Promise<JsonObject> {
+  async #call(): Promise<{ readonly outputs: JsonObject }> {
     const { config, inputs, outputs, typeId } = this.#node;
     const given = await Promise.all([checkOf(config)(this.#task.config), checkOf(inputs)(this.#task.inputs)]);
     const misfit = given.find((each) => 'problem' in each);
@@ -121,31 +129,57 @@ class Attempt {
     if ('problem' in result)
       throw fatal('invalid_outputs', `${typeId} returned outputs that do not fit: ${result.problem}.`);
     if (!isObject(result.value)) throw fatal('invalid_outputs', `${typeId} returned outputs that are no object.`);
-    return result.value;
+    return { outputs: result.value };
   }
 
   #contextOf(config: unknown, inputs: unknown): Omit<NodeCall<unknown, unknown>, 'tenant'> {
     const { runId, nodeId, attempt } = this.#task;
     const { signal } = this.#over;
-    const effect: NodeCall<unknown, unknown>['effect'] = (name, perform) => this.#effect(name, perform);
-    const until = async (time: number): Promise<void> => sleep(platform, Math.max(0, time - platform.now()), signal);
-    const { typeId } = this.#node;
-    const unavailable = async (): Promise<never> => {
-      throw fatal('not_supported', `${typeId} asks or starts something, which only a node inside a host can do.`);
+    const effect: NodeCall<unknown, unknown>['effect'] = (name, perform) => {
+      const performed = this.#effect(name, perform);
+      this.#effects.add(performed);
+      return performed.finally(() => this.#effects.delete(performed));
     };
+    const until = (time: number): Promise<void> => this.#until(time);
     return {
       ...{ config, inputs, runId, nodeId, attempt, signal, effect },
       now: () => platform.now(),
       sleep: async (ms) => until(await effect('sleep', () => platform.now() + ms)),
       sleepUntil: until,
-      ask: unavailable,
-      waitForEvent: unavailable,
-      runWorkflow: unavailable,
+      ask: async (question) => answerIn(await this.#answer({ answer: question })),
+      waitForEvent: (eventType, correlation, { timeoutMs } = {}) =>
+        this.#answer({ event: { eventType, correlation, ...(timeoutMs === undefined ? {} : { timeoutMs }) } }),
+      runWorkflow: (workflowId, given) => this.#child({ workflowId, ...(given ? { inputs: given } : {}) }),
       stream: (text) => {
         this.#progress = text.slice(0, PROGRESS_MAX);
       },
       log: (message, fields) => void this.#logs.push({ message, ...(fields ? { fields } : {}) }),
     };
+  }
+
+  #answer(waitsFor: WaitsFor): Promise<unknown> {
+    const { answers = [] } = this.#task;
+    const place = this.#answers++;
+    return place < answers.length ? Promise.resolve(answers[place]) : this.#suspend(waitsFor);
+  }
+
+  #child(child: NonNullable<WaitsFor['child']>): Promise<ChildOutcome> {
+    const ended = this.#task.children?.[this.#children++];
+    return ended ? Promise.resolve(ended) : this.#suspend({ child });
+  }
+
+  /** Short waits keep the lease; for long ones the attempt is given back. */
+  #until(time: number): Promise<void> {
+    const left = time - platform.now();
+    if (left <= 0 || time <= Date.parse(this.#task.waitedUntil ?? '')) return Promise.resolve();
+    if (left <= SHORT_WAIT_MS) return sleep(platform, left, this.#over.signal);
+    return this.#suspend({ until: new Date(time).toISOString() });
+  }
+
+  /** Ends this call of the code, whose promise stays open: it is called again from the start, perhaps elsewhere. */
+  #suspend(waitsFor: WaitsFor): Promise<never> {
+    this.#suspended.resolve({ waitsFor });
+    return new Promise(() => {});
   }
 
   async #effect<T>(
@@ -204,6 +238,7 @@ class Attempt {
 }
 
 const PROGRESS_MAX = 1_000;
+const SHORT_WAIT_MS = 5_000;
 /** Statuses of requests that would be as wrong the next time. */
 const WRONG: ReadonlySet<number> = new Set([400, 413, 422]);
 

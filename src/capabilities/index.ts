@@ -39,6 +39,7 @@ import { workflows } from './running/workflows/index.ts';
 import { commitments } from './starting/commitments/index.ts';
 import { heartbeat } from './starting/heartbeats/index.ts';
 import { schedules } from './starting/schedules/index.ts';
+import { triggers } from './starting/triggers/index.ts';
 import { audit } from './trust/audit/index.ts';
 import { authorization } from './trust/authorization/index.ts';
 
@@ -63,6 +64,7 @@ const ALL = [
   artifacts,
   webhooks,
   schedules,
+  triggers,
   storage,
   heartbeat,
   commitments,

@@ -36,6 +36,8 @@ export interface Request<P = unknown, Q = unknown, B = unknown> {
   /** The body as it was sent, for routes that store it byte for byte. */
   readonly bodyText: string;
   header(name: string): string | undefined;
+  /** All headers, by their names in lower case. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** Origin under which callers reach this host, for absolute URLs. */
   readonly origin: string;
   /** Aborted when the caller disconnects. */

@@ -1,6 +1,7 @@
 import { parseDocument } from 'yaml';
 import { capabilities } from '../capabilities/index.ts';
 import { triggersOf } from '../capabilities/starting/schedules/door.ts';
+import { declaredTriggers } from '../capabilities/starting/triggers/door.ts';
 import { readConfig } from '../config.ts';
 import { completeWorkflow } from '../engine/definition/complete.ts';
 import { definitionDoubts } from '../engine/definition/doubts.ts';
@@ -51,8 +52,9 @@ export async function readWorkflowFile(path: string): Promise<WorkflowFile> {
 }
 
 function triggerProblems(definition: WorkflowDefinition): readonly FileProblem[] {
-  const triggers = triggersOf(definition);
-  return isRefusal(triggers) ? (triggers.details!.fields as FileProblem[]) : [];
+  return [triggersOf(definition), declaredTriggers(definition)].flatMap((triggers) =>
+    isRefusal(triggers) ? (triggers.details!.fields as FileProblem[]) : [],
+  );
 }
 
 function parse(text: string): { readonly value: unknown } | { readonly problem: FileProblem } {

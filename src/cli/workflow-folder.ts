@@ -11,13 +11,14 @@ export async function workflowsIn(folder: string): Promise<WorkflowDefinition[]>
   if (!existsSync(folder)) throw new UsageError(`There is no folder ${folder}.`);
   const names = readdirSync(folder).sort();
   if (names.some((name) => name.startsWith('capstan.config.'))) {
-    return (await load(folder)).workflows.map(completeWorkflow);
+    return (await projectIn(folder)).workflows.map(completeWorkflow);
   }
   const files = names.filter((name) => name.endsWith('.json')).map((name) => join(folder, name));
   return Promise.all(files.map(async (file) => completeWorkflow(parse(file, await readTextFile(file)))));
 }
 
-async function load(folder: string): Promise<Project> {
+/** The project in a folder; what is wrong with it is a mistake of whoever named the folder. */
+export async function projectIn(folder: string): Promise<Project> {
   try {
     return await loadProject(folder);
   } catch (error) {

@@ -83,6 +83,7 @@ import type {
   TaskFailure,
   TaskHeartbeat,
   TaskLease,
+  TaskSuspension,
   WorkerType,
   WorkerTypeRequest,
 } from '../protocol/running/workers.ts';
@@ -97,6 +98,7 @@ import type {
 import type { Commitment, CommitmentRequest, CommitmentState } from '../protocol/starting/commitments.ts';
 import type { Heartbeat, HeartbeatEvent, HeartbeatRequest } from '../protocol/starting/heartbeats.ts';
 import type { Schedule, ScheduleRequest } from '../protocol/starting/schedules.ts';
+import type { AnsweredByHook, RotatedTrigger, RotateTriggerRequest, Trigger } from '../protocol/starting/triggers.ts';
 import type { AuditItem, AuditVerifyResult } from '../protocol/trust/audit.ts';
 import type { ApiKey, ApiKeyRequest, NewApiKey, RotateKeyRequest } from '../protocol/trust/keys.ts';
 import type { DiscoveryDocument } from './discovery.ts';
@@ -262,6 +264,11 @@ export const OPERATIONS = {
   failWorkerTask: operation<{ body: TaskFailure; reply: undefined }>()('POST', `${HOST}/workers/tasks/{taskId}:fail`, {
     takes: 'body',
   }),
+  suspendWorkerTask: operation<{ body: TaskSuspension; reply: undefined }>()(
+    'POST',
+    `${HOST}/workers/tasks/{taskId}:suspend`,
+    { takes: 'body' },
+  ),
   validateWorkflow: operation<{ body: AuthoredWorkflow; reply: { readonly warnings: readonly WorkflowWarning[] } }>()(
     'POST',
     `${HOST}/workflows:validate`,
@@ -349,6 +356,21 @@ export const OPERATIONS = {
   }),
   deleteSchedule: operation<{ reply: undefined }>()('DELETE', `${HOST}/schedules/{scheduleId}`, {
     needs: 'scheduling.supported',
+  }),
+
+  listTriggers: operation<{ query?: PageQuery & { readonly workflowId?: string }; reply: Page<Trigger> }>()(
+    'GET',
+    `${HOST}/triggers`,
+    { takes: 'query' },
+  ),
+  getTrigger: operation<{ reply: Trigger }>()('GET', `${HOST}/triggers/{triggerId}`),
+  rotateTrigger: operation<{ body?: RotateTriggerRequest; reply: RotatedTrigger }>()(
+    'POST',
+    `${HOST}/triggers/{triggerId}:rotate`,
+    { takes: 'body' },
+  ),
+  receiveHook: operation<{ body: object; reply: AnsweredByHook }>()('POST', `${HOST}/hooks/{token}`, {
+    takes: 'body',
   }),
 
   listHeartbeats: operation<{ query?: PageQuery; reply: Page<Heartbeat> }>()('GET', `${HOST}/heartbeats`, {

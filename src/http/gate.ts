@@ -11,6 +11,7 @@ import {
 import { isRefusal, type Refusal, refuse } from '../protocol/errors.ts';
 import { parseTrace, traceHeaders } from '../protocol/format/trace.ts';
 import { LruCache } from '../runtime/lru-cache.ts';
+import { type RateLimit, RateLimiter } from '../runtime/rate-limit.ts';
 import type { Turns } from '../runtime/turns.ts';
 import { type Clock, sleep } from '../system/clock.ts';
 import { spanIdOf } from '../system/digest.ts';
@@ -18,7 +19,6 @@ import { sendRefusal } from './answers.ts';
 import { checkSender } from './cross-site.ts';
 import { PROTOCOL_VERSION } from './discovery.ts';
 import { LateAbort } from './late-abort.ts';
-import { type RateLimit, RateLimiter } from './rate-limit.ts';
 import { atLimit, type LimitScope, Share } from './shares.ts';
 
 /** What the gate decides with. */

@@ -27,6 +27,21 @@ interface OperationOptions {
 
 /** Mounts one operation. Its handler gets requests that are admitted, parsed and validated. */
 export function mountOperation(app: FastifyInstance, route: BoundRoute, options: OperationOptions): void {
+  if (!route.isRawBody) mount(app, route, options);
+  else
+    void app.register(async (own) => {
+      takeBytes(own);
+      mount(own, route, options);
+    });
+}
+
+/** Hands bodies over as they were sent: a signature is about bytes, and not about what they mean. */
+function takeBytes(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, async (_request: FastifyRequest, bytes: Buffer) => bytes);
+}
+
+function mount(app: FastifyInstance, route: BoundRoute, options: OperationOptions): void {
   const check = requestCheck(route, options);
   app.route({
     method: route.method,
@@ -179,6 +194,7 @@ function requestOf(request: FastifyRequest, { publicUrl }: OperationOptions): Re
       const value = request.headers[name];
       return Array.isArray(value) ? value[0] : value;
     },
+    headers: request.headers,
     origin: publicUrl ?? `${request.protocol}://${request.host}`,
     get signal() {
       return request.abort.signal;

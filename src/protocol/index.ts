@@ -37,6 +37,7 @@ export * from './starting/commitments.ts';
 export * from './starting/heartbeats.ts';
 export * from './starting/observations.ts';
 export * from './starting/schedules.ts';
+export * from './starting/triggers.ts';
 export * from './trust/audit.ts';
 export * from './trust/audit-actions.ts';
 export * from './trust/audit-anchors.ts';

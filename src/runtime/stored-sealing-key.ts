@@ -7,7 +7,7 @@ import { commitOrThrow } from './change.ts';
 const SECRET_BYTES = 32;
 
 /** Where a secret is kept. `ensure` must leave one that is there as it is, so that all hosts agree on one. */
-interface SecretRow {
+export interface SecretRow {
   readonly read: () => Statement;
   readonly ensure: (secret: string) => Write;
 }

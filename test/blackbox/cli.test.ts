@@ -424,6 +424,7 @@ describe('capstan init, dev and test', () => {
     expect(made).toMatchObject({ code: DONE });
     expect(made.json.files).toEqual(expect.arrayContaining(['capstan.config.ts', 'package.json', 'workflows.test.ts']));
     for (const command of ['dev', 'test']) expect((await run(`${command} ${folder.path}/absent`)).code).toBe(USAGE);
+    expect((await run('worker --concurrency many')).code).toBe(USAGE);
   });
 });
 
@@ -454,6 +455,24 @@ describe('capstan schedules, prompts, webhooks, keys and audit', () => {
     expect((await run(`schedules create ${id}`)).code).toBe(USAGE);
     expect((await run(`schedules delete ${scheduleId} --yes`)).code).toBe(DONE);
     expect((await run(`schedules get ${scheduleId}`)).code).toBe(REFUSED);
+  });
+
+  it('triggers are listed with their URLs, and get another secret', async () => {
+    const triggers = [{ id: 'hook', type: 'webhook' as const, config: { scheme: 'stripe' } }];
+    const id = await registered([node('a')], [], { triggers });
+    expect((await run(`triggers list --workflow ${id}`)).out).toContain('needs a secret');
+    const [{ id: triggerId, url }] = (await run(`triggers list --workflow ${id} --json`)).json.items;
+    expect((await run(`triggers list --workflow ${id} -q`)).out).toBe(`${triggerId}\n`);
+    expect((await run(`triggers get ${triggerId}`)).out).toContain(url);
+    const made = await run(`triggers rotate ${triggerId} --grace 60`);
+    expect(made).toMatchObject({ code: DONE, out: expect.stringContaining('not shown again') });
+    const given = await run(`triggers rotate ${triggerId} --secret -`, { input: 'whsec_of_stripe\n' });
+    expect([given.code, given.out.includes('whsec_of_stripe')]).toEqual([DONE, false]);
+    const moved = await run(`triggers rotate ${triggerId} --url --json`);
+    expect(moved.json.url).not.toBe(url);
+    for (const wrong of ['--secret whsec_of_stripe', '--grace soon']) {
+      expect((await run(`triggers rotate ${triggerId} ${wrong}`)).code).toBe(USAGE);
+    }
   });
 
   it('goals are set, planned, worked on and decided on, each command ending by the state of the goal', async () => {

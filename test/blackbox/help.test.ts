@@ -26,6 +26,7 @@ const TAKES_AWAY = / (delete|uninstall|forget|revoke)$/;
 const NOT_RUN: Readonly<Record<string, string>> = {
   'webhooks redeliver': 'a delivery that failed: test/blackbox/cli.test.ts',
   dev: 'a terminal, until Ctrl-C: test/blackbox/projects.test.ts',
+  worker: 'a project, until Ctrl-C: test/blackbox/project-workers.test.ts',
   'workflows push': 'a project: test/blackbox/projects.test.ts',
   'workflows diff': 'a project: test/blackbox/projects.test.ts',
   'proposals apply': 'a person who has looked at it: test/blackbox/cli-proposals.test.ts',
@@ -109,6 +110,11 @@ describe('the example of', () => {
           at: new Date(Date.now() + 3_600_000).toISOString(),
         }),
       sch: () => created('schedules', { workflowId: 'triage', cron: '0 3 * * *' }),
+      trg: async () => {
+        const triggers = [{ id: 'hook', type: 'webhook' as const, config: { scheme: 'github' } }];
+        const id = await register(api(), workflow([node('a')], [], { triggers }));
+        return (await api().get(`/v1/host/capstan/triggers?workflowId=${id}`)).body.items[0].id;
+      },
       key: () => created('keys', { name: 'ci', role: 'viewer' }),
       mem: async () => {
         const config = { memoryRef: 'customers/A-1' };

@@ -117,6 +117,10 @@ const FIELDS: Readonly<Record<string, Fields>> = {
     epoch: ['workers', 'goes to another worker when the lease is over'],
     ...all('error logs', ['workers', 'keeps its effects from one attempt to the next']),
   },
+  suspendWorkerTask: all('epoch waitsFor', [
+    'workers',
+    'is given back while it waits, and handed over with what has come',
+  ]),
   listWorkflows: paged('workflows', 'lists pages without showing a workflow twice or missing one'),
   registerWorkflow: WORKFLOW,
   replaceWorkflow: WORKFLOW,
@@ -247,6 +251,14 @@ const FIELDS: Readonly<Record<string, Fields>> = {
     '?workflowId': ['schedules', 'and listed, newest first, page by page and by workflow'],
     ...paged('schedules', 'and listed, newest first, page by page and by workflow'),
   },
+  listTriggers: {
+    '?workflowId': ['webhook-triggers', 'belongs to its tenant'],
+    ...paged('webhook-triggers', 'is listed page by page, newest first'),
+  },
+  rotateTrigger: all('secret url graceSeconds', [
+    'webhook-triggers',
+    'gets another secret, or another URL, at once or after a time',
+  ]),
   createSchedule: SCHEDULE,
   replaceSchedule: SCHEDULE,
   listHeartbeats: PAGES,

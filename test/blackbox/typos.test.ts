@@ -51,7 +51,6 @@ onEachStore('typos', (host) => {
         node('e', 'core.identity', { inputs: { x: variable('nobody') } }),
       ],
       [edge('a', 'b'), edge('b', 'c'), edge('c', 'd')],
-      { triggers: [{ id: 'w', type: 'webhook' }] },
     );
     const registered = await api().post(WORKFLOWS, definition);
     expect(registered.status).toBe(201);
@@ -65,7 +64,6 @@ onEachStore('typos', (host) => {
         'nodes[3].config.url',
         'nodes[4]',
         'nodes[4].inputs.x',
-        'triggers[0].type',
       ]),
     );
     const replaced = await api().request('PUT', `${WORKFLOWS}/${definition.id}`, definition);

@@ -115,6 +115,58 @@ onEachStore('a node that workers serve', (host) => {
     expect(lines).toContain('tried');
   });
 
+  it('is given back while it waits, and handed over with what has come', async () => {
+    const typeId = await declare();
+    const child = await register(owner(), workflow([node('sum', 'core.identity', { inputs: { total: fixed(3) } })]));
+    const runId = await started(typeId, { config: { starts: child }, inputs: { id: fixed(7) } });
+    const suspend = (task: Task, waitsFor: object) => report(task, ':suspend', { waitsFor });
+    const [first] = await claim(typeId);
+    await report(first, '/effects', { name: 'charge' });
+    await put(`${TASKS}/${first.taskId}/effects`, { epoch: first.epoch, name: 'charge', result: 'once' });
+    const question = { answer: { prompt: 'Go on?' } };
+    expect((await suspend(first, question)).status).toBe(204);
+    expect((await suspend(first, question)).status, 'a report that is repeated').toBe(204);
+    expectRefusal(await report(first, ':complete', { outputs: {} }), 409, 'conflict');
+    const asked = await owner().until(runId, ({ interrupt }) => interrupt !== undefined);
+    expect(asked.interrupt).toMatchObject({ kind: 'clarification', nodeId: 'a' });
+    expect(await claim(typeId, { waitSeconds: 0 }), 'nobody works meanwhile').toEqual([]);
+    const resumeValue = { answers: { answer: 'yes' } };
+    await owner().post(`/v1/runs/${runId}/interrupts/a`, { resumeValue });
+
+    const [second] = await claim(typeId);
+    expect(second).toMatchObject({ taskId: first.taskId, inputs: { id: 7 }, answers: [resumeValue] });
+    expect(second.epoch).toBeGreaterThan(first.epoch);
+    expect((await report(second, '/effects', { name: 'charge' })).body).toMatchObject({
+      state: 'done',
+      result: 'once',
+    });
+    await suspend(second, { until: new Date(Date.now() + 50).toISOString() });
+    const [third] = await claim(typeId);
+    expect(third).toMatchObject({ answers: [resumeValue], waitedUntil: expect.any(String) });
+    await suspend(third, { child: { workflowId: child, inputs: { x: 1 } } });
+    const [fourth] = await claim(typeId);
+    expect(fourth.children).toMatchObject([{ status: 'completed', outputs: { sum: { total: 3 } } }]);
+    await report(fourth, ':complete', { outputs: { ok: true } });
+    expect(await owner().ended(runId)).toMatchObject({
+      status: 'completed',
+      nodeStates: { a: { outputs: { ok: true } } },
+    });
+    const { body: forked } = await owner().post(`/v1/runs/${runId}:fork`, { fromSeq: 0, mode: 'replay' });
+    expect((await owner().ended(forked.runId)).status, 'a replay calls no worker').toBe('completed');
+  });
+
+  it('starts only what the config of the node names, and waits for one thing at a time', async () => {
+    const typeId = await declare();
+    const other = await register(owner(), workflow([node('a')]));
+    const runId = await started(typeId);
+    const [task] = await claim(typeId);
+    for (const waitsFor of [{}, { until: '2030-01-01T00:00:00Z', answer: { prompt: 'x' } }, { answer: {} }]) {
+      expectRefusal(await report(task, ':suspend', { waitsFor }), 400, 'validation_error');
+    }
+    await report(task, ':suspend', { waitsFor: { child: { workflowId: other } } });
+    expect(await owner().ended(runId)).toMatchObject({ status: 'failed', error: { code: 'forbidden' } });
+  });
+
   it('is leased by no more workers than asked, and each attempt once', async () => {
     const typeId = await declare();
     const id = await register(owner(), workflow(['a', 'b', 'c', 'd', 'e'].map((name) => node(name, typeId))));

@@ -187,7 +187,7 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     name: 'a cached list of subscribers is not loaded at the start',
     file: 'src/capabilities/operations/webhooks/index.ts',
-    text: '        await subscribers.load();\n',
+    text: '        await subscribers.tenants.load();\n',
     bug: '',
     ...SIMULATION,
     only: 'owned day of seed',

@@ -22,9 +22,11 @@ import { runs } from './runs.ts';
 import { schedules } from './schedules.ts';
 import { test } from './test.ts';
 import { tools } from './tools.ts';
+import { triggers } from './triggers.ts';
 import { upgrade } from './upgrade.ts';
 import { verifiers } from './verifiers.ts';
 import { webhooks } from './webhooks.ts';
+import { worker } from './worker.ts';
 import { workflows } from './workflows.ts';
 
 /** All command groups, in the order of the help. */
@@ -37,6 +39,7 @@ export const GROUPS: readonly CommandGroup[] = [
   goals,
   verifiers,
   schedules,
+  triggers,
   heartbeats,
   commitments,
   prompts,
@@ -50,7 +53,7 @@ export const GROUPS: readonly CommandGroup[] = [
   upgrade,
 ];
 
-const SINGLE: readonly CommandSpec[] = [init, dev, test, login, logout, doctor, events, inbox, backup, verify];
+const SINGLE: readonly CommandSpec[] = [init, dev, test, worker, login, logout, doctor, events, inbox, backup, verify];
 
 /** All commands that belong to no group; `serve` is added separately, because it loads the host. */
 export const COMMANDS: readonly CommandSpec[] = [...SINGLE, completionOf(GROUPS, SINGLE)];

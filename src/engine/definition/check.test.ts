@@ -218,8 +218,8 @@ describe('the rest of a definition', () => {
     );
   });
 
-  it('must not have triggers that this host never fires', () => {
-    expect(problemsOf(workflow([node('a')], [], { triggers: [{ id: 't', type: 'channel-write' }] }))).toMatchObject([
+  it.each(['channel-write', 'canvas', 'command'] as const)('must not have %s triggers, which start nothing', (type) => {
+    expect(problemsOf(workflow([node('a')], [], { triggers: [{ id: 't', type }] }))).toMatchObject([
       { path: 'triggers[0].type' },
     ]);
   });

@@ -329,6 +329,9 @@ function checkMetadata({ metadata }: WorkflowDefinition): Problem[] {
   }));
 }
 
+/** The types of triggers that start runs; a `manual` one is started by a request. */
+const SERVED_TRIGGERS: readonly string[] = ['manual', 'schedule', 'webhook', 'event'];
+
 /** Reports parts of the document that this host would otherwise silently ignore. */
 function checkUnsupported({ settings, nodes, triggers }: WorkflowDefinition): Problem[] {
   const compensation = 'This host does not support compensation.';
@@ -354,14 +357,14 @@ function checkUnsupported({ settings, nodes, triggers }: WorkflowDefinition): Pr
       return credentialsRef === undefined ? [] : [{ path, message, nodeId, requiredCapability: 'credentials' }];
     }),
     ...triggers.flatMap(({ type, enabled }, index) =>
-      type === 'channel-write' && enabled !== false
-        ? [
+      SERVED_TRIGGERS.includes(type) || enabled === false
+        ? []
+        : [
             {
               path: `triggers[${index}].type`,
-              message: 'This host does not support channel-write triggers. Disable or remove this one.',
+              message: `This host serves no ${type} triggers, only ${SERVED_TRIGGERS.join(', ')}. Disable or remove this one.`,
             },
-          ]
-        : [],
+          ],
     ),
   ];
 }

@@ -5,9 +5,6 @@ import { scheduledEdges } from './orchestration.ts';
 
 const DOUBTS_MAX = 20;
 
-/** Triggers that need nothing of the host: someone else starts the run. */
-const SERVED: ReadonlySet<string> = new Set(['manual', 'schedule']);
-
 /** Rules under which a node starts although the nodes before it were skipped. */
 const UNMOVED: ReadonlySet<TriggerRule> = new Set(['all_complete', 'none_failed']);
 
@@ -17,7 +14,6 @@ export function definitionDoubts(definition: WorkflowDefinition, catalog: NodeCa
     ...unknownNames(definition, catalog).doubts,
     ...unconnected(definition),
     ...unreachable(definition),
-    ...unserved(definition),
     ...emptyTemplates(definition),
   ].slice(0, DOUBTS_MAX);
 }
@@ -44,19 +40,6 @@ function unreachable(definition: WorkflowDefinition): Problem[] {
     if (disabled || edges.length === 0 || edges.some(starts)) return [];
     return [{ path: `nodes[${index}]`, nodeId: id, message }];
   });
-}
-
-function unserved({ triggers }: WorkflowDefinition): Problem[] {
-  return triggers.flatMap(({ type, enabled }, index) =>
-    SERVED.has(type) || enabled === false
-      ? []
-      : [
-          {
-            path: `triggers[${index}].type`,
-            message: `This host starts no runs by ${type} triggers; it serves manual and schedule. Start the runs by a request.`,
-          },
-        ],
-  );
 }
 
 const TOKEN = /\{\{\s*([A-Za-z_][A-Za-z0-9_-]*)/g;

@@ -60,7 +60,7 @@ function operationOf(route: RouteContract, schemas: Json): Json {
       ? {
           requestBody: {
             required: !route.bodyOptional,
-            content: { 'application/json': { schema: refer(route.body, schemas) } },
+            content: requestContent(route, refer(route.body, schemas)),
           },
         }
       : {}),
@@ -69,6 +69,10 @@ function operationOf(route: RouteContract, schemas: Json): Json {
       ...Object.fromEntries(statuses.map((status) => [status, refusalOf(status)])),
     },
   };
+}
+
+function requestContent({ isRawBody }: RouteContract, schema: Json): Json {
+  return { 'application/json': { schema }, ...(isRawBody ? { '*/*': {} } : {}) };
 }
 
 /** The refusals that operations need not list, because the edge gives them to every operation of a kind. */

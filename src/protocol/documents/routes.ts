@@ -25,6 +25,8 @@ export interface RouteContract {
   readonly invalidBodyCode?: ErrorCode;
   /** Whether the body may be omitted. */
   readonly bodyOptional?: boolean;
+  /** Whether the handler gets the bytes of the body as they were sent, of whatever media type. */
+  readonly isRawBody?: boolean;
   /** Whether no reply is kept for retries, because the reply is a credential and repeating the request does no harm. */
   readonly isUnrecorded?: boolean;
   /** The successful responses by status; several where the caller's `Accept` decides. */

@@ -78,6 +78,19 @@ export type ClaimTasksRequest = Static<typeof ClaimTasksRequest>;
 
 const epoch = Type.Integer({ minimum: 1, description: 'Of the lease, as the claim answered it' });
 
+const outcomeOfChild = Type.Object(
+  {
+    runId: RunId,
+    status: OneOf(['completed', 'failed', 'cancelled']),
+    variables: AnyObject,
+    outputs: MapOf(AnyObject, { description: 'Outputs of its last nodes, by node id' }),
+    error: Optional(RunError),
+  },
+  { $id: 'WorkerChild' },
+);
+/** How a child run ended that a worker asked for. */
+export type WorkerChild = Static<typeof outcomeOfChild>;
+
 /** One attempt at a node, for the worker that has its lease. */
 export const WorkerTask = Type.Object(
   {
@@ -93,6 +106,11 @@ export const WorkerTask = Type.Object(
     deadline: Optional(
       Type.String({ format: 'date-time', description: 'When the attempt fails for lack of a result' }),
     ),
+    answers: Optional(
+      Type.Array(Type.Unknown(), { description: 'What its interrupts were resumed with so far, in order' }),
+    ),
+    children: Optional(Type.Array(outcomeOfChild, { description: 'How its child runs ended so far, in order' })),
+    waitedUntil: Optional(Type.String({ format: 'date-time', description: 'The time that it has waited for last' })),
   },
   { $id: 'WorkerTask' },
 );
@@ -166,3 +184,38 @@ export const TaskFailure = Closed({
 });
 /** A failed attempt; it is retried as the node says, unless `retryable` is false. */
 export type TaskFailure = Static<typeof TaskFailure>;
+
+const timeoutMs = Optional(Type.Integer({ minimum: 1, maximum: TIMEOUT_MAX_MS }));
+
+/** What an attempt waits for: exactly one of the members. */
+const WaitsFor = Closed(
+  {
+    answer: Optional(
+      Closed(
+        { prompt: Type.String({ minLength: 1, maxLength: 4_000 }), answer: Optional(JsonSchema), timeoutMs },
+        { description: 'The answer of a person to `prompt`' },
+      ),
+    ),
+    event: Optional(
+      Closed(
+        { eventType: Type.String({ minLength: 1, maxLength: 256 }), correlation: AnyObject, timeoutMs },
+        { description: 'An event from outside' },
+      ),
+    ),
+    until: Optional(Type.String({ format: 'date-time', description: 'A time' })),
+    child: Optional(
+      Closed(
+        { workflowId: Type.String({ minLength: 1, maxLength: 128 }), inputs: Optional(AnyObject) },
+        { description: 'The end of a run of a workflow that the config of the node names' },
+      ),
+    ),
+  },
+  { minProperties: 1, maxProperties: 1 },
+);
+/** What the next call of the code gets. */
+export type WaitsFor = Static<typeof WaitsFor>;
+
+/** Reports that an attempt has to wait. The task comes back, to any worker, once what it waits for is there. */
+export const TaskSuspension = Closed({ epoch, waitsFor: WaitsFor });
+/** An attempt that waits without a worker. */
+export type TaskSuspension = Static<typeof TaskSuspension>;

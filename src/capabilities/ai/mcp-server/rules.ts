@@ -1,7 +1,8 @@
 import { inactivityOf } from '../../../engine/definition/activity.ts';
 import { argumentsSchema } from '../../../engine/definition/workflow-arguments.ts';
+import { finalOutputs } from '../../../engine/run/final-outputs.ts';
 import { defined, type JsonObject } from '../../../protocol/format/json.ts';
-import { isTerminalStatus, type RunSnapshot } from '../../../protocol/running/runs.ts';
+import type { RunSnapshot } from '../../../protocol/running/runs.ts';
 import type { WorkflowDefinition } from '../../../protocol/running/workflows.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { problemsOf } from '../../../runtime/validation/schema-validator.ts';
@@ -71,7 +72,7 @@ export function problemsWith(
 export function resultOf(snapshot: RunSnapshot, definition: WorkflowDefinition, origin: string): McpToolResult {
   const { runId, status, error } = snapshot;
   const facts = { runId, status, url: `${origin}/v1/runs/${runId}` };
-  if (status === 'completed') return completed(facts, outputsOf(snapshot, definition));
+  if (status === 'completed') return completed(facts, finalOutputs(snapshot, definition));
   if (status === 'failed') {
     return textResult(`The run failed: ${error?.code}: ${error?.message}`, defined({ ...facts, error }), true);
   }
@@ -94,22 +95,6 @@ function completed(facts: JsonObject, outputs: JsonObject): McpToolResult {
 
 function textResult(text: string, structuredContent: JsonObject, isError = false): McpToolResult {
   return { isError, content: [{ type: 'text', text }], structuredContent };
-}
-
-/** The outputs of the run: those of the nodes without outgoing edges. */
-function outputsOf({ nodeStates = {} }: RunSnapshot, { nodes, edges }: WorkflowDefinition): JsonObject {
-  const last = nodes.filter(({ id }) => !edges.some(({ sourceNodeId }) => sourceNodeId === id));
-  return Object.fromEntries(
-    last.flatMap(({ id }) => {
-      const outputs = nodeStates[id]?.outputs;
-      return outputs ? [[id, outputs]] : [];
-    }),
-  );
-}
-
-/** Whether waiting longer is useless: the run has ended, or waits for a person. */
-export function isSettled(status: string): boolean {
-  return isTerminalStatus(status) || status === 'paused' || status === 'waiting-approval' || status === 'waiting-input';
 }
 
 /**

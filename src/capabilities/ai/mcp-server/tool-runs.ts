@@ -4,12 +4,12 @@ import type { TraceContext } from '../../../protocol/format/trace.ts';
 import { and, type Change, changeOf, perform, unchanged, withResult } from '../../../runtime/change.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { findIdempotencyRecord, type IdempotencyRow, saveIdempotencyRecord } from '../../../store/idempotency.ts';
-import type { RunRow, StoredEvent } from '../../../store/log.ts';
+import type { StoredEvent } from '../../../store/log.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import type { Caller } from '../../request.ts';
-import type { Events } from '../../running/events/door.ts';
+import { type Events, waitUntilSettled } from '../../running/events/door.ts';
 import type { RunRequest, Runs } from '../../running/runs/door.ts';
-import { isSettled, type McpToolResult, resultOf } from './rules.ts';
+import { type McpToolResult, resultOf } from './rules.ts';
 
 /** A call of a tool. */
 export interface ToolCall {
@@ -64,7 +64,14 @@ export class ToolRuns {
     const { runs } = this.#needs;
     const row = await runs.row(caller, runId);
     if (!row) return NOT_FOUND;
-    await this.#waitUntilSettled(row, waiting);
+    const { signal, onNodeCompleted } = waiting;
+    await waitUntilSettled({ events: this.#needs.events, clock: this.#runtime.clock }, row, {
+      waitMs: WAIT_MS,
+      signal,
+      onEvents: async (events) => {
+        for (const nodeId of events.flatMap(completedNode)) await onNodeCompleted(nodeId);
+      },
+    });
     const snapshot = await runs.snapshot(caller, runId);
     if (isRefusal(snapshot)) return snapshot;
     const { plans } = this.#runtime;
@@ -101,18 +108,6 @@ export class ToolRuns {
       KEY_RETENTION_MS,
     );
     return and(start, changeOf(undefined, [stored], { retryOn: ['idempotency'] }));
-  }
-
-  async #waitUntilSettled(row: RunRow, { signal, onNodeCompleted }: Waiting): Promise<void> {
-    const { clock } = this.#runtime;
-    const giveUpAt = clock.now() + WAIT_MS;
-    for (let after = -1; ; ) {
-      const polled = await this.#needs.events.poll(row, after, Math.max(0, giveUpAt - clock.now()), signal);
-      for (const nodeId of polled.events.flatMap(completedNode)) await onNodeCompleted(nodeId);
-      after = polled.events.at(-1)?.sequence ?? after;
-      if (isSettled(polled.row.status) && after >= polled.row.sequence) return;
-      if (signal.aborted || clock.now() >= giveUpAt) return;
-    }
   }
 }
 

@@ -36,11 +36,11 @@ export const webhooks = defineCapability({
       routes: bindRoutes(routes, { webhooks: service }),
       reactions: [subscribers.reaction],
       onAppend: [subscribers.onAppend],
-      onHint: subscribers.onHint,
+      onHint: subscribers.tenants.onHint,
       work: webhookWork(host, { sealer, interrupts, policy }),
       forgetRun: (run) => [forgetCallback(run)],
       prepare: async () => {
-        await subscribers.load();
+        await subscribers.tenants.load();
         await commitOrThrow(runtime.store, [cleanUpWork()]);
       },
     };

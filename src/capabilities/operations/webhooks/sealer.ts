@@ -1,6 +1,5 @@
-import { StoredSealingKey } from '../../../runtime/stored-sealing-key.ts';
+import { Sealer } from '../../../runtime/sealer.ts';
 import type { Store } from '../../../store/store.ts';
-import { type SealingKey, seal, sealingKey, unseal } from '../../../system/seal.ts';
 import { ensureStoredKey, readStoredKey, type WebhookRow } from './records.ts';
 
 const PURPOSE = 'capstan webhooks';
@@ -13,27 +12,21 @@ interface WebhookTarget {
   readonly answersAt?: string | undefined;
 }
 
-/**
- * Seals targets under the operator's secret, else under a key from the store, which is no stronger than the store
- * itself. What was sealed under the stored key stays readable once the operator sets a secret.
- */
+/** Seals the targets of webhooks. */
 export class WebhookSealer {
-  readonly #configured: SealingKey | undefined;
-  readonly #stored: StoredSealingKey;
+  readonly #sealer: Sealer<WebhookTarget>;
 
   constructor(store: Store, secret: string | undefined) {
-    this.#stored = new StoredSealingKey(store, { read: readStoredKey, ensure: ensureStoredKey }, PURPOSE);
-    this.#configured = secret === undefined ? undefined : sealingKey(secret, PURPOSE);
+    const row = { read: readStoredKey, ensure: ensureStoredKey };
+    this.#sealer = new Sealer(store, { row, purpose: PURPOSE, secret });
   }
 
-  async seal(target: WebhookTarget, webhookId: string): Promise<string> {
-    return seal(JSON.stringify(target), this.#configured ?? (await this.#stored.get()), webhookId);
+  seal(target: WebhookTarget, webhookId: string): Promise<string> {
+    return this.#sealer.seal(target, webhookId);
   }
 
   /** Undefined if it was sealed under a secret that the operator no longer sets. */
-  async unseal({ sealed, webhook_id }: WebhookRow): Promise<WebhookTarget | undefined> {
-    const configured = this.#configured && unseal(sealed, [this.#configured], webhook_id);
-    const text = configured ?? unseal(sealed, [await this.#stored.get()], webhook_id);
-    return text === undefined ? undefined : (JSON.parse(text) as WebhookTarget);
+  unseal({ sealed, webhook_id }: WebhookRow): Promise<WebhookTarget | undefined> {
+    return this.#sealer.unseal(sealed, webhook_id);
   }
 }

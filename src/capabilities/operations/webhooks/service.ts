@@ -125,9 +125,9 @@ export class WebhookService implements Webhooks {
       rotated_at: null,
       run_id: runId,
     };
-    this.#subscribers.add(subject.tenant);
+    this.#subscribers.tenants.add(subject.tenant);
     const register = changeOf(issued, [insertWebhook(row, WEBHOOKS_MAX)], {
-      announce: [() => this.#subscribers.announce(subject.tenant)],
+      announce: [() => this.#subscribers.tenants.announce(subject.tenant)],
       refusals: { webhooks: TOO_MANY },
     });
     return and(register, entryBy(this.#audit, subject, 'webhook.register', issued.webhookId));

@@ -1,6 +1,8 @@
 import type { RunRow, StoredEvent } from '../../../store/log.ts';
 import { door } from '../../capability.ts';
 
+export { waitUntilSettled } from './settled.ts';
+
 /** Reading the event logs of runs. */
 export interface Events {
   /** Events after a sequence. If there are none, waits for some until the time is up or the signal aborts. */

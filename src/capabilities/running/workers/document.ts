@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../protocol/format/json.ts';
-import type { WorkerTask, WorkerType, WorkerTypeRequest } from '../../../protocol/running/workers.ts';
+import type { WorkerChild, WorkerTask, WorkerType, WorkerTypeRequest } from '../../../protocol/running/workers.ts';
 import type { WorkerTaskRow, WorkerTypeRow } from './records.ts';
 
 /** A declared type as the API shows it. */
@@ -19,7 +19,7 @@ export function declarationOf({ body }: Pick<WorkerTypeRow, 'body'>): WorkerType
 
 /** A task as the worker that has leased it sees it. */
 export function taskDocument(row: WorkerTaskRow): WorkerTask {
-  const { config, inputs } = JSON.parse(row.body) as { config: JsonObject; inputs: JsonObject };
+  const { config, inputs, answers = [], children = [], waitedUntil } = bodyOf(row);
   return {
     taskId: row.task_id,
     epoch: row.epoch,
@@ -31,5 +31,22 @@ export function taskDocument(row: WorkerTaskRow): WorkerTask {
     config,
     inputs,
     ...(row.deadline === null ? {} : { deadline: new Date(row.deadline).toISOString() }),
+    ...(answers.length === 0 ? {} : { answers: [...answers] }),
+    ...(children.length === 0 ? {} : { children: [...children] }),
+    ...(waitedUntil === undefined ? {} : { waitedUntil }),
   };
+}
+
+/** What a call of the code gets: it is called from the start each time, with more of what it waits for. */
+export interface TaskBody {
+  readonly config: JsonObject;
+  readonly inputs: JsonObject;
+  readonly answers?: readonly unknown[];
+  readonly children?: readonly WorkerChild[];
+  readonly waitedUntil?: string;
+}
+
+/** The content of a task that is not over. */
+export function bodyOf({ body }: Pick<WorkerTaskRow, 'body'>): TaskBody {
+  return JSON.parse(body) as TaskBody;
 }

@@ -8,6 +8,7 @@ import type {
   TaskFailure,
   TaskHeartbeat,
   TaskLease,
+  TaskSuspension,
   WorkerTask,
   WorkerType,
   WorkerTypeRequest,
@@ -31,6 +32,8 @@ export interface Workers {
   recordEffect(caller: Caller, taskId: string, result: EffectResult): Promise<EffectState | Refusal>;
   complete(caller: Caller, taskId: string, completion: TaskCompletion): Promise<Change | Refusal>;
   fail(caller: Caller, taskId: string, failure: TaskFailure): Promise<Change | Refusal>;
+  /** Gives an attempt back that has to wait; it is handed over again once what it waits for is there. */
+  suspend(caller: Caller, taskId: string, suspension: TaskSuspension): Promise<Change | Refusal>;
 }
 
 /** The door to workers. */

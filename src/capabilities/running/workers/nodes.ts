@@ -1,23 +1,26 @@
 import { Type } from 'typebox';
 import type { RunError } from '../../../protocol/errors.ts';
 import { isObject, type JsonObject } from '../../../protocol/format/json.ts';
+import type { WaitsFor } from '../../../protocol/running/workers.ts';
 import { capabilityNotProvided } from '../../../runtime/node-start.ts';
 import { invalid, type NodeContext, type NodeType, type Outcome } from '../../../runtime/node-type.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import type { IndexedNode, OtherNodes } from '../workflows/door.ts';
-import { declarationOf } from './document.ts';
+import { bodyOf, declarationOf, type TaskBody } from './document.ts';
 import {
   cancelTask,
   findTask,
   findWorkerTypes,
   insertTask,
   markTold,
+  requeueTask,
   type TimedTaskRow,
   type WorkerTypeRow,
 } from './records.ts';
 import { isOpen, isOwnName, isServed, lookAgainAt } from './rules.ts';
 import { TASK_HINT, type TaskQueue } from './task-queue.ts';
+import { nextCall } from './waits.ts';
 
 /** An attempt without a deadline looks for its outcome this often, should every wake-up get lost. */
 const PATIENCE_MS = 24 * 60 * 60 * 1_000;
@@ -36,7 +39,7 @@ export class WorkerNodes {
   /** The implementation of every type that has a name of its own; whether it is declared is known when it is called. */
   typeOf = (typeId: string): NodeType | undefined =>
     isOwnName(typeId)
-      ? { typeId, role: 'side-effect', config: ANY_CONFIG, run: (context) => this.#run(context) }
+      ? { typeId, role: 'side-effect', fansOut: true, config: ANY_CONFIG, run: (context) => this.#run(context) }
       : undefined;
 
   /** What a tenant has declared about nodes of a definition. */
@@ -59,6 +62,7 @@ export class WorkerNodes {
     const { tenant } = context.holder;
     const task = await this.#find(context);
     const [type] = await this.#runtime.store.read<WorkerTypeRow>(findWorkerTypes(tenant, [context.node.typeId]));
+    if (task?.state === 'suspended') return this.#resume(context, task, type);
     if (task && !isOpen(task)) return ended(context, task, type);
     if (!task) return type ? this.#handOver(context, type) : { failed: capabilityNotProvided(context.node.typeId) };
     return this.#wait(context, task, type);
@@ -72,12 +76,12 @@ export class WorkerNodes {
 
   /** Puts the attempt into the queue of the workers. */
   async #handOver(context: NodeContext, type: WorkerTypeRow): Promise<Outcome> {
-    const { holder, node, config, schemas, startedAt } = context;
+    const { holder, node, config, schemas, answers } = context;
     const declared = declarationOf(type);
     const inputs = namedInputs(context, declared.inputs);
     const problems = declared.inputs ? await schemas.validate(declared.inputs, inputs) : [];
     if (problems.length > 0) return invalid(`The inputs of the node do not fit: ${problems.join('; ')}.`);
-    const deadline = declared.timeoutMs === undefined ? null : startedAt + declared.timeoutMs;
+    const deadline = deadlineOf(type, context.startedAt);
     await holder.commit([
       insertTask({
         task_id: taskIdOf(context),
@@ -89,14 +93,30 @@ export class WorkerNodes {
         visit: context.visit,
         type_id: node.typeId,
         pool: type.pool,
-        body: JSON.stringify({ config, inputs }),
+        // Another attempt does not ask again what was answered already.
+        body: JSON.stringify({ config, inputs, answers } satisfies TaskBody),
         deadline,
       }),
     ]);
-    this.#queue.announce(holder.tenant);
-    this.#runtime.store.hint([`${TASK_HINT}:${holder.tenant}`]);
+    this.#announce(holder.tenant);
     if (!isServed(type.seen_at, context.now())) await tellNobodyServes(context);
     return sleep(context, deadline);
+  }
+
+  /** Called again while an attempt waits for something: says what, or hands it over with what has come. */
+  async #resume(context: NodeContext, task: TimedTaskRow, type: WorkerTypeRow | undefined): Promise<Outcome> {
+    const next = await nextCall(context, bodyOf(task), JSON.parse(task.outcome!) as WaitsFor);
+    if (!('body' in next)) return next;
+    const { holder, now } = context;
+    const deadline = deadlineOf(type, now());
+    await holder.commit([requeueTask({ ...task, body: JSON.stringify(next.body), deadline })]);
+    this.#announce(holder.tenant);
+    return sleep(context, deadline);
+  }
+
+  #announce(tenant: string): void {
+    this.#queue.announce(tenant);
+    this.#runtime.store.hint([`${TASK_HINT}:${tenant}`]);
   }
 
   /** Called again while the attempt is not over: at its deadline, or to see whether somebody serves the type. */
@@ -112,6 +132,12 @@ export class WorkerNodes {
     }
     return sleep(context, task.deadline);
   }
+}
+
+/** When a call of the code has to be over, if it has to. */
+function deadlineOf(type: WorkerTypeRow | undefined, from: number): number | null {
+  const timeoutMs = type && declarationOf(type).timeoutMs;
+  return timeoutMs === undefined ? null : from + timeoutMs;
 }
 
 /** What leaves the host: the inputs that the definition or the declaration names, not everything that flows past. */

@@ -77,7 +77,7 @@ export interface WorkerTaskRow {
   readonly pool: string;
   readonly body: string;
   readonly deadline: number | null;
-  readonly state: 'queued' | 'leased' | 'done' | 'failed' | 'cancelled';
+  readonly state: 'queued' | 'leased' | 'suspended' | 'done' | 'failed' | 'cancelled';
   /** The fencing token: each claim increments it. */
   readonly epoch: number;
   readonly worker: string | null;
@@ -253,6 +253,26 @@ export function endTask({ taskId, tenant, epoch }: TaskClaim, state: 'done' | 'f
   return {
     sql: `UPDATE worker_tasks SET state = $4, outcome = $5, body = '' WHERE ${IS_HELD}`,
     params: [taskId, tenant, epoch, state, outcome],
+    ...HELD,
+  };
+}
+
+/** Stores what an attempt waits for. Its inputs are kept for the next call. */
+export function suspendTask({ taskId, tenant, epoch }: TaskClaim, waitsFor: string): Write {
+  return {
+    sql: `UPDATE worker_tasks SET state = 'suspended', outcome = $4 WHERE ${IS_HELD}`,
+    params: [taskId, tenant, epoch, waitsFor],
+    ...HELD,
+  };
+}
+
+/** Puts an attempt back into the queue, with what it has waited for. The expectation `task` fails if it does not wait. */
+export function requeueTask({ tenant, task_id, body, deadline }: Omit<WorkerTaskRow, 'epoch'>): Write {
+  return {
+    sql: `UPDATE worker_tasks SET state = 'queued', body = $3, deadline = $4, outcome = NULL, is_told = 0,
+            created_at = $now
+          WHERE task_id = $1 AND tenant = $2 AND state = 'suspended'`,
+    params: [task_id, tenant, body, deadline],
     ...HELD,
   };
 }

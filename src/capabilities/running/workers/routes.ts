@@ -10,6 +10,7 @@ import {
   TaskHeartbeat,
   TaskLease,
   TaskParams,
+  TaskSuspension,
   WorkerType,
   WorkerTypeParams,
   WorkerTypeRequest,
@@ -163,6 +164,23 @@ const failWorkerTask = operation({
     ),
 });
 
+const suspendWorkerTask = operation({
+  operationId: 'suspendWorkerTask',
+  summary: 'Give an attempt back that waits for a person, an event, a time or a child run',
+  method: 'POST',
+  path: `${TASKS}/{taskId}:suspend`,
+  scope,
+  params: TaskParams,
+  body: TaskSuspension,
+  replies: { 204: 'nothing' },
+  refusals: [400, 404, 409],
+  handle: ({ caller, params: { taskId }, body }, { workers }) =>
+    transact(
+      () => workers.suspend(caller, taskId, body),
+      () => NO_CONTENT,
+    ),
+});
+
 /** The operations of workers. */
 export const routes: readonly Route<Services>[] = [
   listWorkerTypes,
@@ -174,4 +192,5 @@ export const routes: readonly Route<Services>[] = [
   recordWorkerEffect,
   completeWorkerTask,
   failWorkerTask,
+  suspendWorkerTask,
 ];

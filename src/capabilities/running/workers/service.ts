@@ -11,6 +11,7 @@ import {
   type TaskFailure,
   type TaskHeartbeat,
   type TaskLease,
+  type TaskSuspension,
   type WorkerTask,
   type WorkerType,
   type WorkerTypeRequest,
@@ -20,7 +21,7 @@ import { claimOf, type IntendedEffect, logicalInvocationId, namedEffect } from '
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { type EffectRow, findEffect, settleEffect } from '../../../store/effects.ts';
 import { wake } from '../../../store/queue.ts';
-import type { Unit } from '../../../store/sql.ts';
+import type { Unit, Write } from '../../../store/sql.ts';
 import { redactValue } from '../../../system/redaction.ts';
 import type { Caller } from '../../request.ts';
 import { taskDocument, typeDocument } from './document.ts';
@@ -32,6 +33,8 @@ import {
   findWorkerTypes,
   keepTask,
   putWorkerType,
+  suspendTask,
+  type TaskClaim,
   type TimedTaskRow,
   type WorkerReach,
   type WorkerTypeRow,
@@ -139,32 +142,41 @@ export class WorkerService implements Workers {
 
   async complete(caller: Caller, taskId: string, completion: TaskCompletion): Promise<Change | Refusal> {
     const { epoch, ...outcome } = completion;
-    return this.#end(caller, { taskId, epoch }, 'done', outcome);
+    const claim = { taskId, epoch };
+    return this.#end(caller, claim, 'done', (held) => endTask(held, 'done', reported(outcome)));
   }
 
   async fail(caller: Caller, taskId: string, failure: TaskFailure): Promise<Change | Refusal> {
     const { epoch, ...outcome } = failure;
-    return this.#end(caller, { taskId, epoch }, 'failed', outcome);
+    const claim = { taskId, epoch };
+    return this.#end(caller, claim, 'failed', (held) => endTask(held, 'failed', reported(outcome)));
+  }
+
+  async suspend(caller: Caller, taskId: string, suspension: TaskSuspension): Promise<Change | Refusal> {
+    const { epoch, waitsFor } = suspension;
+    return this.#end(caller, { taskId, epoch }, 'suspended', (held) => suspendTask(held, reported(waitsFor)));
   }
 
   /** Stores the outcome and wakes the run in one unit. A report that is repeated finds that it has arrived. */
   async #end(
     caller: Caller,
     { taskId, epoch }: { readonly taskId: string; readonly epoch: number },
-    state: 'done' | 'failed',
-    outcome: JsonObject,
+    state: 'done' | 'failed' | 'suspended',
+    store: (held: TaskClaim) => Write,
   ): Promise<Change | Refusal> {
     const task = await this.#find(caller, taskId);
     if (isRefusal(task)) return task;
     if (!isOpen(task)) return task.epoch === epoch && task.state === state ? changeOf(undefined, []) : LEASE_OVER;
     const { tenant, run_id: runId } = task;
-    const { hub, store } = this.#runtime;
-    const ended = endTask({ tenant, taskId, epoch }, state, JSON.stringify(redactValue(outcome)));
+    const { hub, store: hosts } = this.#runtime;
     const tell = (): void => {
       hub.wakeWorkers(runId);
-      store.hint([`work:${runId}`]);
+      hosts.hint([`work:${runId}`]);
     };
-    return changeOf(undefined, [ended, wake(runId)], { announce: [tell], refusals: { task: LEASE_OVER } });
+    return changeOf(undefined, [store({ tenant, taskId, epoch }), wake(runId)], {
+      announce: [tell],
+      refusals: { task: LEASE_OVER },
+    });
   }
 
   async #find(caller: Caller, taskId: string): Promise<TimedTaskRow | Refusal> {
@@ -183,6 +195,10 @@ export class WorkerService implements Workers {
     if (row?.state !== 'done') return refuse('conflict', 'The effect was not claimed before, so it has no result.');
     return { state: 'done', idempotencyKey, result: JSON.parse(row.outcome!) };
   }
+}
+
+function reported(value: JsonObject): string {
+  return JSON.stringify(redactValue(value));
 }
 
 function reachOf({ subject, pool }: Caller): WorkerReach {

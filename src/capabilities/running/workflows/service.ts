@@ -73,6 +73,14 @@ export class WorkflowService implements Workflows {
   }
 
   async validate(caller: Caller, definition: WorkflowDefinition): Promise<readonly WorkflowWarning[] | Refusal> {
+    const warnings = await this.#check(caller, definition);
+    if (isRefusal(warnings)) return warnings;
+    const companions = await this.#companions(caller, definition.id, definition);
+    return isRefusal(companions) ? companions : warnings;
+  }
+
+  /** What can be said about a definition alone. */
+  async #check(caller: Caller, definition: WorkflowDefinition): Promise<readonly WorkflowWarning[] | Refusal> {
     const { store, schemas } = this.#host.runtime;
     const { tenant } = caller.subject;
     const { catalog, problems } = await this.#catalogFor(tenant, definition);
@@ -125,7 +133,7 @@ export class WorkflowService implements Workflows {
   }
 
   async register(caller: Caller, definition: WorkflowDefinition): Promise<Change<RegisteredWorkflow> | Refusal> {
-    const warnings = await this.validate(caller, definition);
+    const warnings = await this.#check(caller, definition);
     if (isRefusal(warnings)) return warnings;
     const owner = ownerOf(caller.subject);
     const versioning = await this.#versioning(owner, definition);

@@ -18,6 +18,8 @@ export interface PlannedRun {
   readonly inputs: JsonObject;
   readonly tags: readonly string[];
   readonly metadata: JsonObject;
+  /** Who started it, if that is not the subject alone. */
+  readonly initiators?: readonly string[];
 }
 
 /** The inputs that a starter has already, with the workflow that they are for. */
@@ -63,13 +65,14 @@ export class RunCreation {
   }
 
   /** Creates a run of the workflow's current version, which may have changed or gone since the starter was written. */
-  async create(subject: Subject, { workflowId, inputs, tags, metadata }: PlannedRun): Promise<RunStart | Refusal> {
+  async create(subject: Subject, planned: PlannedRun): Promise<RunStart | Refusal> {
+    const { workflowId, inputs } = planned;
     const workflow = await this.#runtime.plans.current(subject, workflowId);
     if (!workflow) return refuse('not_found', `The workflow ${workflowId} no longer exists.`);
     const refusal = await this.#runs.check({ isTest: false }, { inputs, configurable: {} }, workflow.plan);
     if (refusal) return refusal;
     return {
-      created: createRun(this.#runtime, { subject, workflow, inputs, configurable: {}, tags, metadata, depth: 0 }),
+      created: createRun(this.#runtime, { ...planned, subject, workflow, configurable: {}, depth: 0 }),
     };
   }
 }

@@ -1,5 +1,5 @@
 import { type Refusal, refuse } from '../protocol/errors.ts';
-import { LruCache } from '../runtime/lru-cache.ts';
+import { LruCache } from './lru-cache.ts';
 
 /** How many requests a caller may send. */
 export interface RateLimit {
@@ -8,6 +8,9 @@ export interface RateLimit {
   /** Requests in a burst. */
   readonly burst: number;
 }
+
+/** What callers are told apart by. */
+type RateScope = 'key' | 'address' | 'trigger';
 
 interface Bucket {
   readonly tokens: number;
@@ -20,14 +23,14 @@ const ROUNDING = 1e-6;
 /** Buckets in memory; a caller whose bucket was evicted starts with a full one. */
 const CALLERS_MAX = 10_000;
 
-/** A token bucket per caller, by key or by address. Hosts that share a store share the rate. */
+/** A token bucket per caller: a key, an address or a trigger. Hosts that share a store share the rate. */
 export class RateLimiter {
   readonly #limit: RateLimit;
   readonly #hosts: () => number;
-  readonly #scope: 'key' | 'address';
+  readonly #scope: RateScope;
   readonly #buckets = new LruCache<string, Bucket>(CALLERS_MAX);
 
-  constructor(limit: RateLimit, hosts: () => number, scope: 'key' | 'address' = 'key') {
+  constructor(limit: RateLimit, hosts: () => number, scope: RateScope = 'key') {
     this.#limit = limit;
     this.#scope = scope;
     this.#hosts = hosts;

@@ -1,0 +1,53 @@
+import { defineCapability } from '../../capability.ts';
+import { hostSettings } from '../../host-settings.ts';
+import { bindRoutes } from '../../request.ts';
+import { Events } from '../../running/events/door.ts';
+import { Runs } from '../../running/runs/door.ts';
+import { WorkflowCompanions } from '../../running/workflows/door.ts';
+import { joinSettings } from '../../settings.ts';
+import { Audit } from '../../trust/audit/door.ts';
+import { triggerCompanion } from './companion.ts';
+import { Triggers } from './door.ts';
+import { EventTriggers } from './reactions.ts';
+import { HookReceiver } from './receiving.ts';
+import { TRIGGER_TABLES, TRIGGER_WORK } from './records.ts';
+import { routes } from './routes.ts';
+import { triggerSealer } from './secrets.ts';
+import { TriggerService } from './service.ts';
+import { triggerSettings } from './settings.ts';
+import { TriggeredRuns } from './starting.ts';
+import { EVENTS_AT_ONCE, eventHandler } from './work.ts';
+
+/** Runs that others start: senders of signed requests, and events of this host. */
+export const triggers = defineCapability({
+  name: 'triggers',
+  provides: Triggers,
+  needs: [Audit, Runs, Events],
+  settings: joinSettings(hostSettings, triggerSettings),
+  tables: TRIGGER_TABLES,
+  build: (host, { audit, runs, events }, { secret, triggerPerSecond }) => {
+    const { runtime, executor } = host;
+    const sealer = triggerSealer(runtime.store, secret);
+    const awaited = new EventTriggers(runtime);
+    const service = new TriggerService(runtime, { audit, sealer, events: awaited });
+    const started = new TriggeredRuns(host, runs);
+    const hooks = new HookReceiver({
+      runtime,
+      runs: started,
+      events,
+      sealer,
+      perSecond: triggerPerSecond,
+      hosts: () => executor.hosts,
+    });
+    return {
+      service,
+      routes: bindRoutes(routes, { triggers: service, hooks }),
+      work: { [TRIGGER_WORK]: { handle: eventHandler({ runtime, runs: started }), atOnce: EVENTS_AT_ONCE } },
+      reactions: [awaited.reaction],
+      onAppend: [awaited.onAppend],
+      onHint: awaited.tenants.onHint,
+      extensions: [WorkflowCompanions.of(triggerCompanion(service))],
+      prepare: () => awaited.tenants.load(),
+    };
+  },
+});

@@ -1,0 +1,182 @@
+import { finalOutputs } from '../../../engine/run/final-outputs.ts';
+import { snapshotOf } from '../../../engine/run/snapshot.ts';
+import { isRefusal, NOT_FOUND, type Refusal } from '../../../protocol/errors.ts';
+import { isObject } from '../../../protocol/format/json.ts';
+import { isTerminalStatus } from '../../../protocol/running/runs.ts';
+import type { AnsweredByHook, StartedByHook, WebhookTriggerConfig } from '../../../protocol/starting/triggers.ts';
+import { and, type Change, changeOf, perform, unchanged } from '../../../runtime/change.ts';
+import { RateLimiter } from '../../../runtime/rate-limit.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
+import type { Sealer } from '../../../runtime/sealer.ts';
+import { findIdempotencyRecord, type IdempotencyRow, saveIdempotencyRecord } from '../../../store/idempotency.ts';
+import { sha256Hex } from '../../../system/digest.ts';
+import { type Reply, type Request, reply } from '../../request.ts';
+import { type Events, waitUntilSettled } from '../../running/events/door.ts';
+import { configOf } from './document.ts';
+import { payloadOf, readableHeaders } from './payload.ts';
+import { findByPath, type TriggerRow } from './records.ts';
+import { deliveryIdFor, inputsFor, passes } from './rules.ts';
+import { newTriggerSecret, pathHashOf, type TriggerSecrets, validSecrets } from './secrets.ts';
+import { isSigned, signatureHeaders } from './signatures.ts';
+import type { TriggeredRuns } from './starting.ts';
+
+/** A request to a webhook, as the edge hands it over. */
+export type HookRequest = Pick<Request, 'header' | 'headers' | 'origin' | 'signal' | 'query'> & {
+  readonly path: string;
+  readonly bytes: Uint8Array;
+};
+
+/** What webhooks need of the host. */
+interface ReceiverParts {
+  readonly runtime: Runtime;
+  readonly runs: TriggeredRuns;
+  readonly events: Pick<Events, 'poll'>;
+  readonly sealer: Sealer<TriggerSecrets>;
+  readonly perSecond: number;
+  readonly hosts: () => number;
+}
+
+/** A request that is known to come from the expected sender. */
+interface Delivery {
+  readonly row: TriggerRow;
+  readonly config: WebhookTriggerConfig;
+  readonly scope: { readonly body: unknown; readonly headers: object; readonly query: object };
+}
+
+/** The run of a delivery. */
+interface Started {
+  readonly runId: string;
+  readonly isDuplicate: boolean;
+}
+
+/** How long the id of a delivery is remembered: senders retry, or are told to, for some days. */
+const DELIVERY_RETENTION_MS = 7 * 24 * 60 * 60_000;
+const WAIT_S = 10;
+/** Requests of one host that wait for the end of a run. Others get the run's id at once. */
+const WAITING_MAX = 50;
+/** Stands in for the secret of a trigger that does not exist, so that a request takes as long as to one that does. */
+const NOBODYS = newTriggerSecret();
+const SIGNED_BY_NOBODY = { scheme: 'github' } as const;
+
+/**
+ * Takes requests to webhooks.
+ *
+ * H1. An unknown URL and a wrong signature get the same answer: nobody learns which URLs exist.
+ * H2. Nothing of a body is looked at before its signature is checked.
+ * H3. The run and the id of its delivery are one unit: a request that is sent again gets the same run.
+ */
+export class HookReceiver {
+  readonly #parts: ReceiverParts;
+  readonly #rates: RateLimiter;
+  #waiting = 0;
+
+  constructor(parts: ReceiverParts) {
+    this.#parts = parts;
+    const { perSecond, hosts } = parts;
+    this.#rates = new RateLimiter({ perSecond, burst: 2 * perSecond }, hosts, 'trigger');
+  }
+
+  async receive(request: HookRequest): Promise<Reply | Refusal> {
+    const row = await this.#authenticated(request);
+    if (!row) return NOT_FOUND;
+    const { clock, turns } = this.#parts.runtime;
+    const limited = this.#rates.take(row.trigger_id, clock.now());
+    if (limited) return limited;
+    await turns.next(row.tenant);
+    const config = configOf(row);
+    const payload = payloadOf(config.scheme, request.header('content-type') ?? '', request.bytes);
+    if (isRefusal(payload)) return payload;
+    const { body } = payload;
+    const challenge = challengeOf(config, body);
+    if (challenge !== undefined) return reply(200, { challenge } satisfies AnsweredByHook);
+    const headers = readableHeaders(request.headers, signatureHeaders(config));
+    return this.#deliver({ row, config, scope: { body, headers, query: Object(request.query) } }, request);
+  }
+
+  /** The trigger that a request is for, if it comes from the expected sender. */
+  async #authenticated(request: HookRequest): Promise<TriggerRow | undefined> {
+    const { runtime, sealer } = this.#parts;
+    const now = runtime.clock.now();
+    const [row] = await runtime.store.read<TriggerRow>(findByPath(pathHashOf(request.path)));
+    const secrets = row?.sealed == null ? undefined : await sealer.unseal(row.sealed, row.trigger_id);
+    if (!row || !secrets) {
+      isSigned(request, { config: SIGNED_BY_NOBODY, secrets: [NOBODYS], now });
+      return undefined;
+    }
+    const isRight = isSigned(request, { config: configOf(row), secrets: validSecrets(secrets, now), now });
+    return isRight && row.is_enabled === 1 ? row : undefined;
+  }
+
+  async #deliver(delivery: Delivery, request: HookRequest): Promise<Reply | Refusal> {
+    const { runtime, runs } = this.#parts;
+    const { row, config, scope } = delivery;
+    if (!passes(runs.compiled(row), scope)) return reply(200, { ignored: true } satisfies AnsweredByHook);
+    const started = await perform(runtime, () => this.#startOnce(delivery), { tenant: row.tenant });
+    if (isRefusal(started)) return refusalFor(started);
+    if (config.respond === 'result') await this.#wait(row, started.runId, config.waitSeconds ?? WAIT_S, request.signal);
+    return this.#answer(delivery, started, request.origin);
+  }
+
+  async #startOnce(delivery: Delivery): Promise<Change<Started> | Refusal> {
+    const { runtime, runs } = this.#parts;
+    const { row, scope } = delivery;
+    const compiled = runs.compiled(row);
+    const deliveryId = deliveryIdFor(compiled, scope);
+    const recordKey = sha256Hex(JSON.stringify(['trigger', row.trigger_id, deliveryId ?? '']));
+    const [record] =
+      deliveryId === undefined ? [] : await runtime.store.read<IdempotencyRow>(findIdempotencyRecord(recordKey));
+    if (record) return unchanged({ runId: record.body, isDuplicate: true });
+    const inputs = inputsFor(compiled, scope, { body: scope.body });
+    if (isRefusal(inputs)) return inputs;
+    const mark = { triggerId: row.trigger_id, ...(deliveryId === undefined ? {} : { deliveryId }) };
+    const start = await runs.start(row, inputs, mark);
+    if (isRefusal(start)) return start;
+    const { runId } = start.result;
+    const started = { ...start, result: { runId, isDuplicate: false } };
+    if (deliveryId === undefined) return started;
+    const stored = { record_key: recordKey, digest: '', status: 202, body: runId };
+    const remembered = changeOf(undefined, [saveIdempotencyRecord(stored, DELIVERY_RETENTION_MS)], {
+      retryOn: ['idempotency'],
+    });
+    return and(started, remembered);
+  }
+
+  async #wait(row: TriggerRow, runId: string, seconds: number, signal: AbortSignal): Promise<void> {
+    const { runtime, events } = this.#parts;
+    const run = this.#waiting < WAITING_MAX ? await runtime.reader.row({ tenant: row.tenant }, runId) : undefined;
+    if (!run) return;
+    this.#waiting++;
+    try {
+      await waitUntilSettled({ events, clock: runtime.clock }, run, { waitMs: seconds * 1_000, signal });
+    } finally {
+      this.#waiting--;
+    }
+  }
+
+  async #answer({ row, config }: Delivery, { runId, isDuplicate }: Started, origin: string): Promise<Reply | Refusal> {
+    const { runtime } = this.#parts;
+    const look = await runtime.reader.view({ tenant: row.tenant }, runId, ({ run }) => {
+      const snapshot = snapshotOf(run, sha256Hex);
+      return { snapshot, outputs: finalOutputs(snapshot, run.plan.definition) };
+    });
+    if (!look) return NOT_FOUND;
+    const { status, error } = look.snapshot;
+    const duplicate = isDuplicate ? { duplicate: true } : {};
+    const started: StartedByHook = { runId, status, statusUrl: `${origin}/v1/runs/${runId}`, ...duplicate };
+    if (config.respond !== 'result' || !isTerminalStatus(status)) return reply(202, started);
+    const failed = error ? { error: { code: error.code, message: error.message } } : {};
+    const outputs = look.outputs as NonNullable<AnsweredByHook['outputs']>;
+    return reply(200, { ...started, outputs, ...failed } satisfies AnsweredByHook);
+  }
+}
+
+/** Slack sends this once, when somebody enters the URL. */
+function challengeOf({ scheme }: WebhookTriggerConfig, body: unknown): string | undefined {
+  if (scheme !== 'slack' || !isObject(body) || body.type !== 'url_verification') return undefined;
+  return typeof body.challenge === 'string' ? body.challenge : undefined;
+}
+
+/** Inputs that the workflow does not take are a matter of the trigger; its sender cannot help it. */
+function refusalFor(refusal: Refusal): Refusal {
+  return refusal.refused === 'validation_error' ? { ...refusal, status: 422 } : refusal;
+}

@@ -1,0 +1,54 @@
+import type { CommandSpec } from '../command.ts';
+import { currentLogin } from '../credentials.ts';
+import { EXIT, UsageError } from '../exit.ts';
+import { stringOption } from '../values.ts';
+
+/** `capstan worker`; ends with Ctrl-C or SIGTERM, once the attempts that it has are made. */
+export const worker: CommandSpec = {
+  name: 'worker',
+  takes: '[folder]',
+  summary: 'Make the attempts at the nodes of a project, outside of the host',
+  flags: {
+    '--project <folder>': 'folder of the project (the current one)',
+    '--pool <name>': 'pool that its types belong to (that of the key)',
+    '--name <name>': 'name of the worker, for people',
+    '--concurrency <number>': 'attempts at the same time (4)',
+    '--lease <seconds>': 'a worker that is silent for longer loses its attempts (30)',
+  },
+  example: 'worker --project my-agent --pool billing',
+  async run(context, { args: [path], options }) {
+    const { url, key } = await currentLogin(context.terminal.environment);
+    if (key === undefined) throw new UsageError('Set CAPSTAN_KEY to a key with the scope workers:serve.');
+    const pool = stringOption(options.pool);
+    const name = stringOption(options.name);
+    const concurrency = wholeNumber('--concurrency', options.concurrency);
+    const leaseSeconds = wholeNumber('--lease', options.lease);
+    // Imported late: it loads projects, which would slow down the other commands.
+    const { workForProject } = await import('../project-worker.ts');
+    await workForProject({
+      folder: stringOption(options.project) ?? path ?? '.',
+      url,
+      key,
+      ...(pool === undefined ? {} : { pool }),
+      ...(name === undefined ? {} : { name }),
+      ...(concurrency === undefined ? {} : { concurrency }),
+      ...(leaseSeconds === undefined ? {} : { leaseSeconds }),
+      signal: AbortSignal.any([context.terminal.interrupted(), terminated()]),
+      onReady: (types) => context.note(`Serving ${types.join(', ')} for ${url}. Ctrl-C stops.`),
+    });
+    return EXIT.done;
+  },
+};
+
+function wholeNumber(flag: string, value: unknown): number | undefined {
+  if (value === undefined) return undefined;
+  if (/^[1-9]\d{0,4}$/.test(String(value))) return Number(value);
+  throw new UsageError(`${flag} must be a number from 1 to 99999.`);
+}
+
+/** Aborts when somebody stops the process. */
+function terminated(): AbortSignal {
+  const controller = new AbortController();
+  process.once('SIGTERM', () => controller.abort());
+  return controller.signal;
+}

@@ -1,0 +1,112 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { defineNode, runWorker, Type } from '../../src/build/index.ts';
+import { Api } from '../support/api.ts';
+import { capstan } from '../support/command-line.ts';
+import { connection, fixed, line, node, register, workflow } from '../support/definitions.ts';
+import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
+import { runProgram } from '../support/process.ts';
+import { until } from '../support/until.ts';
+
+/** The nodes of a project in a process of their own, beside a host that has none of its code. */
+
+const EXAMPLE = fileURLToPath(new URL('../../examples/project', import.meta.url));
+const TYPES = '/v1/host/capstan/workers/types';
+
+describe('capstan worker', () => {
+  let host: TestHost;
+  beforeAll(async () => {
+    host = await startTestHost('sqlite', undefined, { conformance: false });
+  });
+  afterAll(() => host?.stop());
+
+  it('serves the nodes of a project until it is stopped', { timeout: 60_000 }, async () => {
+    const owner = host.as('owner');
+    const scopes = ['workers:serve'];
+    const { body: issued } = await owner.post('/v1/host/capstan/keys', { name: 'w', scopes, pool: 'billing' });
+    const args = [inject('program'), 'worker', '--project', EXAMPLE, '--name', 'one', '--concurrency', '2'];
+    const { PATH = '' } = process.env;
+    const child = spawn(process.execPath, args, { env: { PATH, CAPSTAN_URL: host.url, CAPSTAN_KEY: issued.key } });
+    const ended = once(child, 'close');
+    try {
+      const served = await until(
+        async () => (await new Api(host.url, issued.key).get(TYPES)).body.items as { typeId: string; pool: string }[],
+        (items) => items.length === 2,
+      );
+      expect(served.map(({ typeId, pool }) => [typeId, pool]).sort()).toEqual([
+        ['acme.fetchInvoice', 'billing'],
+        ['acme.remind', 'billing'],
+      ]);
+      const environment = { CAPSTAN_URL: host.url, CAPSTAN_KEY: KEYS.owner.key };
+      expect(await runProgram(['workflows', 'push', EXAMPLE, '--quiet'], environment)).toEqual({
+        code: 0,
+        output: 'remind-of-invoice\n',
+      });
+      const invoice = node('invoice', 'acme.fetchInvoice', { inputs: { number: fixed('2026-1') } });
+      const inputs = { customer: connection('invoice', 'customer'), total: connection('invoice', 'total') };
+      const reminder = node('reminder', 'acme.remind', { inputs });
+      const short = await register(owner, workflow([invoice, reminder], line('invoice', 'reminder')));
+      const { status, nodeStates } = await owner.ended(await owner.run(short));
+      expect([status, nodeStates.reminder.outputs]).toEqual(['completed', { text: 'Dear Ada, 80 EUR are due.' }]);
+    } finally {
+      child.kill('SIGTERM');
+    }
+    expect((await ended)[0]).toBe(0);
+  });
+
+  it('asks people, sleeps and starts child runs as a node inside a host does, each effect once', async () => {
+    const owner = host.as('owner');
+    const child = await register(owner, workflow([node('sum', 'core.identity', { inputs: { total: fixed(3) } })]));
+    const done: string[] = [];
+    const talk = defineNode({
+      typeId: 'acme.talk',
+      description: 'Asks, waits and starts something.',
+      safety: 'write',
+      config: Type.Object({ starts: Type.String() }),
+      run: async ({ config, effect, ask, sleep, runWorkflow, log }) => {
+        const first = await effect('first', () => done.push('first'));
+        const answer = await ask({ prompt: 'Which colour?', answer: { type: 'string' } });
+        await sleep(6_000);
+        log('slept');
+        const { status, outputs } = await runWorkflow(config.starts);
+        await effect('last', () => done.push('last'));
+        return { first, answer, status, outputs };
+      },
+    });
+    const stop = new AbortController();
+    const working = runWorker({ url: host.url, key: KEYS.owner.key, nodes: [talk], signal: stop.signal });
+    try {
+      await until(
+        async () => (await owner.get(TYPES)).body.items as { typeId: string }[],
+        (items) => items.some(({ typeId }) => typeId === 'acme.talk'),
+      );
+      const id = await register(owner, workflow([node('talk', 'acme.talk', { config: { starts: child } })]));
+      const runId = await owner.run(id);
+      const { interrupt } = await owner.until(runId, (run) => run.interrupt !== undefined);
+      expect(interrupt).toMatchObject({ nodeId: 'talk', data: { questions: [{ question: 'Which colour?' }] } });
+      await owner.post(`/v1/runs/${runId}/interrupts/talk`, { resumeValue: { answers: { answer: 'blue' } } });
+      const { nodeStates, error } = await owner.ended(runId);
+      expect([error, nodeStates.talk.outputs]).toEqual([
+        undefined,
+        { first: 1, answer: 'blue', status: 'completed', outputs: { sum: { total: 3 } } },
+      ]);
+      expect(done).toEqual(['first', 'last']);
+      const lines = (await owner.events(runId)).filter(({ type }) => type === 'log.appended');
+      expect(lines.filter(({ payload }) => payload.message === 'slept')).toHaveLength(1);
+    } finally {
+      stop.abort();
+      await working;
+    }
+  });
+
+  it.each([
+    ['no project', ['worker', '/'], 'capstan.config.ts'],
+    ['no key', ['worker', EXAMPLE], 'workers:serve'],
+  ])('says what is wrong with %s', async (what, args, message) => {
+    const environment = { CAPSTAN_CONFIG: '/nowhere', ...(what === 'no key' ? {} : { CAPSTAN_KEY: 'x' }) };
+    const { code, err } = await capstan(args, { environment });
+    expect([code === 0, err]).toEqual([false, expect.stringContaining(message)]);
+  });
+});

@@ -35,6 +35,8 @@ export interface ProposalSettings {
   readonly pendingMax: number;
   /** Whether everybody who applies a proposal must name the artifact that they reviewed. */
   readonly isHashRequired?: boolean;
+  /** Whether the operator has switched proposals off. */
+  readonly isOff?: boolean;
 }
 
 /** Without a matching rule: one vote by a person with the scope, or an override by an owner. */
@@ -70,7 +72,8 @@ export const proposalSettings = defineSettings({
   variables: {
     proposals: {
       variable: 'CAPSTAN_PROPOSALS',
-      meaning: 'how proposals are applied: approval-gate or direct-rbac (approval-gate)',
+      meaning:
+        'how proposals are applied: approval-gate or direct-rbac; off removes proposals and synthesis (approval-gate)',
     },
     proposalGates: {
       variable: 'CAPSTAN_PROPOSAL_GATES',
@@ -90,9 +93,10 @@ export const proposalSettings = defineSettings({
   read: (read): { readonly proposals: ProposalSettings } => {
     const { gates, problems } = readGates(read.text('proposalGates') ?? '[]');
     read.report('proposalGates', ...problems);
-    const activation = read.oneOf('proposals', ACTIVATIONS, 'approval-gate');
+    const chosen = read.oneOf('proposals', [...ACTIVATIONS, 'off'], 'approval-gate');
+    const [activation, isOff] = chosen === 'off' ? (['approval-gate', true] as const) : [chosen, false];
     const pendingMax = read.integer('pendingProposals', { otherwise: 50, min: 1, max: 10_000 });
     const isHashRequired = read.oneOf('proposalHash', ['optional', 'required'], 'optional') === 'required';
-    return { proposals: { activation, gates, pendingMax, isHashRequired } };
+    return { proposals: { activation, gates, pendingMax, isHashRequired, isOff } };
   },
 });

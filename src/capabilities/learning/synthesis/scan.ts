@@ -1,6 +1,6 @@
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
 import { defined, type JsonObject } from '../../../protocol/format/json.ts';
-import { ARTIFACT_KINDS, type ArtifactKind, type Proposal } from '../../../protocol/learning/proposals.ts';
+import type { ArtifactKind, Proposal } from '../../../protocol/learning/proposals.ts';
 import { and, changeOf, perform } from '../../../runtime/change.ts';
 import { ownerOf } from '../../../store/definitions.ts';
 import { sha256Hex } from '../../../system/digest.ts';
@@ -42,7 +42,7 @@ interface ScanOptions {
   readonly proposals: Pick<Proposals, 'draft'>;
   readonly neighbours: Neighbours;
   readonly writer: Writer | undefined;
-  readonly kinds?: readonly ArtifactKind[] | undefined;
+  readonly kinds: readonly ArtifactKind[];
   readonly personalData?: readonly PersonalDataKind[] | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -65,9 +65,9 @@ export class Scan {
 
   /** Drafts proposals until the tenant has as many pending ones as it may have. */
   async run(): Promise<ScanResult> {
-    const { mining, kinds = ARTIFACT_KINDS, signal } = this.#options;
+    const { mining, kinds, signal } = this.#options;
     const created: Proposal[] = [];
-    for (const kind of ARTIFACT_KINDS.filter((each) => kinds.includes(each))) {
+    for (const kind of kinds) {
       for await (const habit of MINERS[kind](mining)) {
         if (signal?.aborted) return { created };
         const outcome = await this.#propose(habit);

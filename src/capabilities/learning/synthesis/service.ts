@@ -1,5 +1,5 @@
 import { NOT_FOUND, type Refusal } from '../../../protocol/errors.ts';
-import type { ArtifactKind } from '../../../protocol/learning/proposals.ts';
+import { ARTIFACT_KINDS, type ArtifactKind } from '../../../protocol/learning/proposals.ts';
 import { RUN_PREFIX } from '../../../runtime/creation.ts';
 import { KeyedMutex } from '../../../runtime/keyed-mutex.ts';
 import { identityOf } from '../../../runtime/run-row.ts';
@@ -63,6 +63,17 @@ export class SynthesisService {
     this.#collector = new RunCollector(host.runtime, needs.feedback);
   }
 
+  /** The kinds of artifacts that can be drafted: what people never correct, and what no model does, is not learnt. */
+  get kinds(): ArtifactKind[] {
+    const { models, feedback } = this.#needs;
+    const hasModels = models.providers.length > 0;
+    const needs: Partial<Record<ArtifactKind, boolean>> = {
+      'prompt-template': hasModels && feedback !== undefined,
+      'agent-pack': hasModels,
+    };
+    return ARTIFACT_KINDS.filter((kind) => needs[kind] ?? true);
+  }
+
   /** Scans what the caller may see. */
   async synthesize(
     caller: Caller,
@@ -93,7 +104,7 @@ export class SynthesisService {
       proposals: this.#needs.proposals,
       neighbours: new Neighbours(caller, this.#needs),
       writer: this.#writer(),
-      kinds: request.kinds,
+      kinds: this.kinds.filter((kind) => request.kinds?.includes(kind) ?? true),
       personalData: this.#settings.personalData,
       signal,
     });

@@ -119,6 +119,11 @@ describe('a setting', () => {
     ['CAPSTAN_DISCOVERY_MIRROR', '1', { discoveryMirror: true }],
     ['CAPSTAN_FEEDBACK', '0', { feedback: false }],
     ['CAPSTAN_PROMPTS', 'off', { promptObservability: 'off' }],
+    [
+      'CAPSTAN_PROPOSALS',
+      'off',
+      { proposals: { activation: 'approval-gate', gates: [], pendingMax: 50, isOff: true } },
+    ],
     ['CAPSTAN_PROPOSALS', 'direct-rbac', { proposals: { activation: 'direct-rbac', gates: [], pendingMax: 50 } }],
     [
       'CAPSTAN_PROPOSAL_GATES',

@@ -200,7 +200,9 @@ export class ProposalService implements Proposals {
     const refusal = refuseMove(row, 'revised') ?? (await this.#refuseLength(row, revision));
     if (refusal) return refusal;
     const context = { by, at: this.#now, installers: this.#installers };
-    const { next, revision: written } = await revised(row, revision, context);
+    const outcome = await revised(row, revision, context);
+    if (isRefusal(outcome)) return outcome;
+    const { next, revision: written } = outcome;
     const details = { sha256: next.sha256, revision: next.revision };
     return {
       events: closeRevisedGate(run, by.principal),

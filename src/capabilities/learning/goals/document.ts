@@ -12,6 +12,7 @@ import type {
 import { ownerFrom } from '../../subject-columns.ts';
 import { timestamp } from '../../timestamps.ts';
 import type { CalibrationRow, GoalRow, GoalRunRow, ObjectiveRow } from './records.ts';
+import { needsPerson } from './standing.ts';
 
 /** The starter that starts runs of a goal, and whether the goal created it: then it is removed, not given back. */
 export interface Arm {
@@ -67,9 +68,11 @@ export function holdGoal(row: GoalRow): HeldGoal {
 }
 
 /** The row that stores a goal. */
-export function rowOf({ row, progress, ...rest }: HeldGoal): GoalRow {
+export function rowOf(goal: HeldGoal): GoalRow {
+  const { row, progress, ...rest } = goal;
   const { state, ...counts } = progress;
-  const stalled_at = rest.stall?.at ?? null;
+  const waits = state === 'active' && needsPerson(goal);
+  const stalled_at = waits ? (rest.stall?.at ?? row.stalled_at ?? row.updated_at) : null;
   return { ...row, state, stalled_at, body: JSON.stringify({ ...rest, progress: counts } satisfies GoalBody) };
 }
 

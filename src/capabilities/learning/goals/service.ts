@@ -35,7 +35,7 @@ import {
   type ObjectiveRow,
 } from './records.ts';
 import { refuseUnserved, unprocessable } from './rules.ts';
-import { stallWithoutArm, standingOf } from './standing.ts';
+import { needsPerson, stallWithoutArm, standingOf } from './standing.ts';
 
 const GOALS_MAX = 20_000;
 const TOO_MANY_GOALS = refuse('conflict', `A tenant may have ${GOALS_MAX} goals that are not closed.`, {
@@ -246,7 +246,7 @@ export class GoalService implements Goals {
     });
     const entry = audit.entry({ ...where, actor, action: 'goal.create', target, details });
     const updated = { event: 'goal.updated', data: { goalId: target, state: 'active' } } as const;
-    const waits = goal.stall ? [{ event: 'inbox.changed', data: {} } as const] : [];
+    const waits = needsPerson(goal) ? [{ event: 'inbox.changed', data: {} } as const] : [];
     return and(inserted, entry, feed.publish(where, [updated, ...waits]));
   }
 

@@ -58,7 +58,6 @@ describe.each(STORES)('proposals and goals that are switched off, on %s', (kind)
     expect(paths.filter((path) => /goals|proposals(?!$)|artifacts\/installed/.test(path))).toEqual([]);
     for (const prefix of ['/v1', '/v1/host/sample', '/v1/host/capstan']) {
       for (const family of ['proposals', 'goals']) {
-        expectRefusal(await api().get(`${prefix}/${family}`), 404, 'not_found');
         expectRefusal(await api().get(`${prefix}/${family}/any`), 404, 'not_found');
       }
     }
@@ -79,7 +78,7 @@ describe.each(STORES)('proposals and goals that are switched off, on %s', (kind)
       async () => (await api().get(SCHEDULES)).body.items[0],
       ({ lastError }) => lastError !== undefined,
     );
-    expect(arm.lastError).toContain('switched off');
+    expect(JSON.stringify(arm.lastError)).toContain('switched off');
   });
 });
 

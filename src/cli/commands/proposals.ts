@@ -1,4 +1,4 @@
-import type { Client } from '../../client/index.ts';
+import { type Client, isCapstan } from '../../client/index.ts';
 import { defined, type JsonObject } from '../../protocol/format/json.ts';
 import type { InstalledArtifactSummary, Proposal } from '../../protocol/learning/proposals.ts';
 import type { SynthesizeRequest } from '../../protocol/learning/synthesis.ts';
@@ -161,7 +161,7 @@ const apply: CommandSpec = {
   async run(context, { args: [proposalId = ''], options }) {
     const client = await context.client();
     const artifactHash = stringOption(options.hash) ?? (await reviewedNow(context, client, proposalId));
-    const applied = await client.applyProposal(proposalId, { artifactHash });
+    const applied = await client.applyProposal(proposalId, defined({ artifactHash }));
     if ('installedArtifactRef' in applied) {
       const { installedArtifactRef } = applied;
       context.show(
@@ -176,14 +176,19 @@ const apply: CommandSpec = {
       () => [`Approval required: ${applied.approvalId}`],
       () => [applied.approvalId],
     );
-    const { runId, gate } = await client.getProposalEvidence(proposalId);
+    const { runId, gate } = artifactHash === undefined ? {} : await client.getProposalEvidence(proposalId);
     if (gate) context.note(`An approver can run: capstan approvals approve ${runId} ${gate.nodeId}`);
     return EXIT.waiting;
   },
 };
 
-/** Shows the artifact and asks; the hash is that of what was shown. Nobody approves what they have not seen. */
-async function reviewedNow({ terminal, note, paint }: Context, client: Client, proposalId: string): Promise<string> {
+/**
+ * Shows the artifact and asks; the hash is that of what was shown. Nobody approves what they have not seen. Hosts that
+ * are not Capstan hosts have no hashes.
+ */
+async function reviewedNow(context: Context, client: Client, proposalId: string): Promise<string | undefined> {
+  if (!isCapstan(await client.discover())) return undefined;
+  const { terminal, note, paint } = context;
   if (!terminal.isInteractive) {
     throw new UsageError(`Which artifact? Run: capstan proposals diff ${proposalId}, then add --hash <artifactHash>.`);
   }

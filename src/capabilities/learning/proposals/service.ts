@@ -67,8 +67,9 @@ export class ProposalService implements Proposals {
   }
 
   draft(owner: Subject, draft: Draft): Promise<Change<Proposal> | Refusal> {
-    const { pendingMax } = this.#settings;
-    const parts = { installers: this.#installers, notifications: this.#notifications, pendingMax };
+    const { pendingMax, pendingWorkspaceMax = pendingMax } = this.#settings;
+    const pending = { tenant: pendingMax, workspace: pendingWorkspaceMax };
+    const parts = { installers: this.#installers, notifications: this.#notifications, pending };
     return draftProposal(this.#host.runtime, parts, owner, draft);
   }
 

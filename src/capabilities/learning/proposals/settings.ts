@@ -33,6 +33,8 @@ export interface ProposalSettings {
   readonly gates: readonly GateRule[];
   /** Proposals of a tenant that may wait for review at once. */
   readonly pendingMax: number;
+  /** Proposals of a workspace that may wait for review at once; as many as of the tenant unless it says otherwise. */
+  readonly pendingWorkspaceMax?: number;
   /** Whether everybody who applies a proposal must name the artifact that they reviewed. */
   readonly isHashRequired?: boolean;
   /** Whether the operator has switched proposals off. */
@@ -89,6 +91,11 @@ export const proposalSettings = defineSettings({
       variable: 'CAPSTAN_SYNTHESIS_MAX_PENDING',
       meaning: 'limit of undecided proposals for each tenant (50)',
     },
+    pendingWorkspaceProposals: {
+      variable: 'CAPSTAN_SYNTHESIS_MAX_PENDING_WORKSPACE',
+      meaning:
+        'limit of undecided proposals for each workspace, so that one does not use up the limit of its tenant (20)',
+    },
   },
   read: (read): { readonly proposals: ProposalSettings } => {
     const { gates, problems } = readGates(read.text('proposalGates') ?? '[]');
@@ -96,7 +103,8 @@ export const proposalSettings = defineSettings({
     const chosen = read.oneOf('proposals', [...ACTIVATIONS, 'off'], 'approval-gate');
     const [activation, isOff] = chosen === 'off' ? (['approval-gate', true] as const) : [chosen, false];
     const pendingMax = read.integer('pendingProposals', { otherwise: 50, min: 1, max: 10_000 });
+    const pendingWorkspaceMax = read.integer('pendingWorkspaceProposals', { otherwise: 20, min: 1, max: 10_000 });
     const isHashRequired = read.oneOf('proposalHash', ['optional', 'required'], 'optional') === 'required';
-    return { proposals: { activation, gates, pendingMax, isHashRequired, isOff } };
+    return { proposals: { activation, gates, pendingMax, pendingWorkspaceMax, isHashRequired, isOff } };
   },
 });

@@ -42,6 +42,13 @@ describe('a rhythm', () => {
     expect(rhythmOf(berlin, zones)).toMatchObject({ cron: '0 9 * * *', timezone: 'Europe/Berlin', kept: 5 });
   });
 
+  it('is kept across daylight saving time although nobody said where people live', () => {
+    const berlin = days('25T08:00', '26T08:00', '27T08:00', '28T08:00', '29T07:00', '30T07:00', '31T07:00');
+    expect(rhythmOf(berlin, rules)).toMatchObject({ cron: '0 9 * * *', timezone: 'Europe/Berlin', kept: 7 });
+    const newYork = days('05T14:00', '06T14:00', '07T14:00', '08T13:00', '09T13:00', '10T13:00');
+    expect(rhythmOf(newYork, rules)).toMatchObject({ cron: '0 9 * * *', timezone: 'America/New_York', kept: 6 });
+  });
+
   it('is that of the latest moments, if these are at least half of all', () => {
     const before = days('01T03:11', '01T14:00', '01T15:10');
     const regular = days('02T09:00', '03T09:00', '04T09:00', '05T09:00');

@@ -44,6 +44,9 @@ interface SynthesisNeeds {
   readonly feedback: Feedback | undefined;
 }
 
+/** Schedules whose time zones are counted. */
+const SCHEDULES_READ = 200;
+
 /** The principal of scans that nobody asked for. */
 const HOST_PRINCIPAL = 'host:synthesis';
 
@@ -100,7 +103,7 @@ export class SynthesisService {
   async #scan(caller: Caller, request: SynthesisRequest, signal?: AbortSignal): Promise<SynthesisResult> {
     const scannedRuns = await this.#collector.collect(caller.subject, signal);
     const scan = new Scan({
-      mining: this.#miningFor(caller, request),
+      mining: await this.#miningFor(caller, request),
       proposals: this.#needs.proposals,
       neighbours: new Neighbours(caller, this.#needs),
       writer: this.#writer(),
@@ -111,9 +114,28 @@ export class SynthesisService {
     return { ...(await scan.run()), scannedRuns };
   }
 
-  #miningFor({ subject }: Caller, { sourceRunIds, since }: SynthesisRequest): MiningContext {
+  /**
+   * The time zones that people may go by: the one that the operator has set for them, then those of the schedules that
+   * they have, then those of the host.
+   */
+  async #timezonesFor(caller: Caller): Promise<string[]> {
+    const { timezones, timezoneOf = new Map<string, string>() } = this.#settings;
+    const { tenantName, workspace } = caller.subject;
+    const set = timezoneOf.get(`${tenantName}/${workspace}`) ?? timezoneOf.get(tenantName);
+    const schedules = await this.#needs.schedules.list(caller, {}, SCHEDULES_READ);
+    const used = Map.groupBy(
+      schedules.flatMap(({ timezone }) => timezone ?? []),
+      (timezone) => timezone,
+    );
+    const byUse = [...used].sort(([, one], [, other]) => other.length - one.length).map(([timezone]) => timezone);
+    return [...new Set([...(set === undefined ? [] : [set]), ...byUse, ...timezones])];
+  }
+
+  async #miningFor(caller: Caller, { sourceRunIds, since }: SynthesisRequest): Promise<MiningContext> {
+    const { subject } = caller;
     const { prompts, packs, feedback } = this.#needs;
-    const { supportMin, periodMinMs, timezones } = this.#settings;
+    const { supportMin, periodMinMs } = this.#settings;
+    const timezones = await this.#timezonesFor(caller);
     const { tenant, workspace } = subject;
     const fromId = since === undefined ? undefined : firstIdAt(since, RUN_PREFIX);
     return {

@@ -533,11 +533,11 @@ export const OPERATIONS = {
     `${V1}/proposals/{proposalId}`,
     { takes: 'body', needs: 'agents.proposals' },
   ),
-  applyProposal: operation<{ body: Required<ApplyProposalRequest>; reply: AppliedProposal | PendingProposal }>()(
-    'POST',
-    `${V1}/proposals/{proposalId}/apply`,
-    { takes: 'body', needs: 'agents.proposals' },
-  ),
+  // The hash is left out only for hosts that have none.
+  applyProposal: operation<{
+    body: Required<ApplyProposalRequest> | Record<string, never>;
+    reply: AppliedProposal | PendingProposal;
+  }>()('POST', `${V1}/proposals/{proposalId}/apply`, { takes: 'body', needs: 'agents.proposals' }),
   rejectProposal: operation<{ body?: RejectProposalRequest; reply: Proposal }>()(
     'POST',
     `${V1}/proposals/{proposalId}/reject`,

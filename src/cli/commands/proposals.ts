@@ -84,7 +84,7 @@ const diff: CommandSpec = {
   async run(context, { args: [proposalId = ''], options }) {
     const client = await context.client();
     const evidence = await client.getProposalEvidence(proposalId);
-    const { revisions, change, artifactHash, nearest, sources, obstacle } = evidence;
+    const { revisions, change, artifactHash, nearest, sources, obstacle, earlier = [] } = evidence;
     const shown = options.all === true ? revisions : revisions.slice(-1);
     const titled = (title: string, lines: string): string[] => [
       context.paint('bold', sanitize(title)),
@@ -97,6 +97,9 @@ const diff: CommandSpec = {
       ...(change === undefined ? [] : ['', ...titled('Difference to the artifact that it would replace', change)]),
       '',
       ...propertyLines({ artifactHash }),
+      ...earlier.map(({ proposalId: id, at, reason = 'no reason given' }) =>
+        context.paint('yellow', sanitize(`rejected before, on ${at.slice(0, 10)}, as ${id}: ${reason}`)),
+      ),
       ...sources.map(({ runId, why }) => sanitize(`evidence from ${runId}: ${why}`)),
       ...(obstacle ? [context.paint('yellow', sanitize(`cannot be applied: ${obstacle.message}`))] : []),
       ...nearest.map(({ ref, score }) => sanitize(`similar to ${ref}: ${Math.round(score * 100)} %`)),
@@ -161,7 +164,7 @@ const apply: CommandSpec = {
   async run(context, { args: [proposalId = ''], options }) {
     const client = await context.client();
     const artifactHash = stringOption(options.hash) ?? (await reviewedNow(context, client, proposalId));
-    const applied = await client.applyProposal(proposalId, defined({ artifactHash }));
+    const applied = await client.applyProposal(proposalId, artifactHash === undefined ? {} : { artifactHash });
     if ('installedArtifactRef' in applied) {
       const { installedArtifactRef } = applied;
       context.show(
@@ -205,11 +208,11 @@ const reject: CommandSpec = {
   name: 'reject',
   takes: '<proposalId>',
   summary: 'Reject a proposal; it is not drafted again from the same evidence',
-  flags: { '--note <text>': 'the reason' },
-  example: 'proposals reject prop-0mw4x2c1h0001 --note "we do this by hand on purpose"',
+  flags: { '--note <text>': 'the reason', '--never': 'do not draft it again, whatever new evidence there is' },
+  example: 'proposals reject prop-0mw4x2c1h0001 --note "we do this by hand on purpose" --never',
   async run(context, { args: [proposalId = ''], options }) {
-    const reason = stringOption(options.note);
-    return showProposal(context, await (await context.client()).rejectProposal(proposalId, defined({ reason })));
+    const rejection = defined({ reason: stringOption(options.note), never: options.never === true ? true : undefined });
+    return showProposal(context, await (await context.client()).rejectProposal(proposalId, rejection));
   },
 };
 
@@ -236,7 +239,7 @@ const synthesize: CommandSpec = {
   example: 'proposals synthesize --kind automation',
   async run(context, { options }) {
     const reply = await (await context.client()).synthesizeProposals(synthesisRequest(options));
-    const { created, scannedRuns, pendingLimitReached } = reply;
+    const { created, heldBack, scannedRuns, pendingLimitReached } = reply;
     context.show(
       reply,
       () => [
@@ -247,6 +250,16 @@ const synthesize: CommandSpec = {
               created.map((each) => [each.id, each.kind, each.title]),
             )),
         `Drafted ${created.length} proposals from ${scannedRuns} new runs.`,
+        ...(heldBack.length === 0
+          ? []
+          : [
+              '',
+              'Seen, and not drafted:',
+              ...table(
+                ['KIND', 'WHAT', 'WHY'],
+                heldBack.map(({ kind, what, message }) => [kind, what, message]),
+              ),
+            ]),
         ...(pendingLimitReached ? ['Too many proposals wait for a decision. Decide on some, then draft again.'] : []),
       ],
       () => created.map(({ id }) => id),

@@ -101,7 +101,7 @@ async function withVisibleRuns({ store }: Runtime, owner: Subject, draft: Draft)
 
 function factsFor({ tenantName, principal }: Subject, draft: Draft): ProposalFacts {
   const { title, rationale, sourceRunIds, synthesizerModel, duplicateOf, evidence } = draft;
-  const { sources, nearest, preview } = redactValue(evidence);
+  const { sources, nearest, preview, earlier, outcomes } = redactValue(evidence);
   return {
     tenantName,
     principal,
@@ -113,5 +113,7 @@ function factsFor({ tenantName, principal }: Subject, draft: Draft): ProposalFac
     sources,
     nearest,
     preview,
+    earlier,
+    outcomes,
   };
 }

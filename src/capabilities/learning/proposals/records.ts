@@ -95,6 +95,13 @@ export const PROPOSAL_TABLES: readonly Migration[] = [
   },
 ];
 
+/** An earlier proposal of the same habit that somebody rejected. */
+export interface EarlierRejection {
+  readonly proposalId: string;
+  readonly at: number;
+  readonly reason?: string;
+}
+
 /** The facts of a proposal that have no column of their own, stored as one JSON text. */
 export interface ProposalFacts {
   readonly tenantName: string;
@@ -108,6 +115,13 @@ export interface ProposalFacts {
   readonly nearest: readonly { readonly ref: string; readonly score: number }[];
   readonly preview?: unknown;
   readonly rejectReason?: string | undefined;
+  readonly rejectedAt?: number | undefined;
+  /** Whether the habit is never to be proposed again. */
+  readonly isNeverAgain?: boolean | undefined;
+  /** Rejected proposals of the same habit. */
+  readonly earlier?: readonly EarlierRejection[] | undefined;
+  /** How the source runs ended. */
+  readonly outcomes?: object | undefined;
 }
 
 interface ProposalColumns {

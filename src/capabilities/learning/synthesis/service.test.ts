@@ -62,7 +62,11 @@ describe('a scan', () => {
     const first = await synthesis.scanTenant('alpha');
     expect(first.scannedRuns).toBe(4);
     expect(first.created).toMatchObject([{ kind: 'automation', artifact: { workflowId: daily.id } }]);
-    expect(await synthesis.synthesize(ada, {})).toEqual({ created: [], scannedRuns: 0 });
+    expect(await synthesis.synthesize(ada, {})).toMatchObject({
+      created: [],
+      heldBack: [{ kind: 'automation', reason: 'proposed', proposalId: first.created[0]!.id }],
+      scannedRuns: 0,
+    });
     for (let day = 0; day < 4; day++) {
       await startRun();
       clock.advance(24 * HOUR_MS);
@@ -79,7 +83,7 @@ describe('a scan', () => {
   });
 
   it('of a tenant without runs finds nothing', async () => {
-    expect(await synthesis.scanTenant('nobody')).toEqual({ created: [], scannedRuns: 0 });
+    expect(await synthesis.scanTenant('nobody')).toEqual({ created: [], heldBack: [], scannedRuns: 0 });
   });
 });
 

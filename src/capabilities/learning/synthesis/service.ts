@@ -1,10 +1,12 @@
 import { NOT_FOUND, type Refusal } from '../../../protocol/errors.ts';
+import { defined } from '../../../protocol/format/json.ts';
 import { ARTIFACT_KINDS, type ArtifactKind } from '../../../protocol/learning/proposals.ts';
 import { RUN_PREFIX } from '../../../runtime/creation.ts';
 import { KeyedMutex } from '../../../runtime/keyed-mutex.ts';
 import { identityOf } from '../../../runtime/run-row.ts';
 import type { RunRow } from '../../../store/log.ts';
 import { firstIdAt } from '../../../system/ids.ts';
+import { redactPersonalData } from '../../../system/personal-data.ts';
 import type { Models } from '../../ai/models/door.ts';
 import type { Packs } from '../../ai/packs/door.ts';
 import type { Prompts } from '../../ai/prompts/door.ts';
@@ -15,6 +17,7 @@ import type { Schedules } from '../../starting/schedules/door.ts';
 import type { Proposals } from '../proposals/door.ts';
 import type { MiningContext } from './habit.ts';
 import { Neighbours } from './neighbours.ts';
+import { Outcomes } from './outcomes.ts';
 import { latestRun } from './records.ts';
 import { RunCollector } from './run-collector.ts';
 import { Scan, type ScanResult } from './scan.ts';
@@ -36,7 +39,7 @@ interface SynthesisResult extends ScanResult {
 
 /** The services that synthesis uses. */
 interface SynthesisNeeds {
-  readonly proposals: Pick<Proposals, 'draft' | 'list' | 'installed'>;
+  readonly proposals: Pick<Proposals, 'draft' | 'fate' | 'list' | 'installed'>;
   readonly prompts: Pick<Prompts, 'find' | 'versions' | 'list'>;
   readonly packs: Pick<Packs, 'current' | 'versions' | 'agent' | 'list'>;
   readonly schedules: Pick<Schedules, 'list'>;
@@ -92,7 +95,7 @@ export class SynthesisService {
   /** Scans a whole tenant in the name of the host. */
   async scanTenant(tenant: string): Promise<SynthesisResult> {
     const [row] = await this.#host.runtime.store.read<RunRow>(latestRun(tenant));
-    if (!row) return { created: [], scannedRuns: 0 };
+    if (!row) return { created: [], heldBack: [], scannedRuns: 0 };
     return this.#scanInTurn(hostCaller(tenant, identityOf(row).subject.tenantName), {});
   }
 
@@ -146,6 +149,8 @@ export class SynthesisService {
       prompts,
       packs,
       feedback,
+      outcomes: new Outcomes(this.#host.runtime, tenant, feedback),
+      redact: (text) => redactPersonalData(text, defined({ kinds: this.#settings.personalData })),
     };
   }
 

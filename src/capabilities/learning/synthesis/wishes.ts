@@ -79,8 +79,8 @@ function wordsOf(text: string): ReadonlySet<string> {
 }
 
 function isSame(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean {
-  const common = one.intersection(other).size;
-  return common > 0 && common / one.union(other).size >= SAME_MIN;
+  const common = [...one].filter((word) => other.has(word)).length;
+  return common > 0 && common / (one.size + other.size - common) >= SAME_MIN;
 }
 
 /** The text that most people wrote; of several, the first. */

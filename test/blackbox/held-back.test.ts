@@ -50,14 +50,15 @@ onEachStore('a scan', (host) => {
     expect((await scanned(runs)).heldBack).toEqual([
       { kind: 'automation', what, reason: 'needs-more', message: 'needs 1 more start' },
     ]);
-    vi.setSystemTime((day += 4) * DAY_MS + 21 * 60 * 60 * 1_000);
+    day += 4;
+    vi.setSystemTime(day * DAY_MS + 21 * 60 * 60 * 1_000);
     const last = await api().run(workflowId);
     await api().ended(last);
     expect((await scanned([...runs, last])).heldBack).toMatchObject([{ what, reason: 'irregular' }]);
   });
 
   it('proposes nothing that failed, was flagged or was rated low, and says so', async () => {
-    const failing = await register(api(), workflow([node('only', 'core.getVariable', { config: { name: 'absent' } })]));
+    const failing = await register(api(), workflow([node('only', 'core.fail')]));
     const annotated = async (signal: object): Promise<string[]> => {
       const runs = await startedDaily(await simple(), 4);
       for (const runId of runs)

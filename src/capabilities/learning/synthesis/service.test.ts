@@ -3,6 +3,7 @@ import { callerAs, openCapabilityHost } from '../../../../test/support/capabilit
 import { node, workflow } from '../../../../test/support/definitions.ts';
 import { registerShared } from '../../../../test/support/register-shared.ts';
 import { isRefusal } from '../../../protocol/errors.ts';
+import type { Proposal } from '../../../protocol/learning/proposals.ts';
 import type { Schedule } from '../../../protocol/starting/schedules.ts';
 import { perform, unchanged } from '../../../runtime/change.ts';
 import type { WorkItem } from '../../../store/queue.ts';
@@ -71,9 +72,15 @@ describe('a scan', () => {
       await startRun();
       clock.advance(24 * HOUR_MS);
     }
+    const [{ id }] = first.created as [Proposal];
+    expect(await synthesis.synthesize(ada, { kinds: ['automation'] })).toMatchObject({
+      created: [],
+      heldBack: [{ reason: 'restates', ref: id }],
+      scannedRuns: 4,
+    });
+    await perform(runtime, () => proposals.reject(ada, id, 'Not yet.'));
     expect(await synthesis.synthesize(ada, { kinds: ['automation'] })).toMatchObject({
       created: [{ kind: 'automation' }],
-      scannedRuns: 4,
     });
   });
 

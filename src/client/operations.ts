@@ -24,6 +24,7 @@ import type {
   JudgeCalibration,
   ResumeGoalRequest,
 } from '../protocol/learning/goals.ts';
+import type { ProposalImpact } from '../protocol/learning/impact.ts';
 import type {
   AppliedProposal,
   ApplyProposalRequest,
@@ -547,6 +548,9 @@ export const OPERATIONS = {
     needs: 'agents.proposals',
   }),
   getProposalEvidence: operation<{ reply: ProposalEvidence }>()('GET', `${HOST}/proposals/{proposalId}/evidence`, {
+    needs: 'agents.proposals',
+  }),
+  getProposalImpact: operation<{ reply: ProposalImpact }>()('GET', `${HOST}/proposals/{proposalId}/impact`, {
     needs: 'agents.proposals',
   }),
   listInstalledArtifacts: operation<{ query?: PageQuery; reply: Page<InstalledArtifactSummary> }>()(

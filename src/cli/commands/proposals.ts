@@ -1,5 +1,6 @@
 import { type Client, isCapstan } from '../../client/index.ts';
 import { defined, type JsonObject } from '../../protocol/format/json.ts';
+import type { ImpactedUse } from '../../protocol/learning/impact.ts';
 import type { InstalledArtifactSummary, Proposal } from '../../protocol/learning/proposals.ts';
 import type { SynthesizeRequest } from '../../protocol/learning/synthesis.ts';
 import type { CommandGroup, CommandInput, CommandSpec, Context } from '../command.ts';
@@ -103,6 +104,31 @@ const diff: CommandSpec = {
       ...sources.map(({ runId, why }) => sanitize(`evidence from ${runId}: ${why}`)),
       ...(obstacle ? [context.paint('yellow', sanitize(`cannot be applied: ${obstacle.message}`))] : []),
       ...nearest.map(({ ref, score }) => sanitize(`similar to ${ref}: ${Math.round(score * 100)} %`)),
+    ]);
+    return EXIT.done;
+  },
+};
+
+const impact: CommandSpec = {
+  name: 'impact',
+  takes: '<proposalId>',
+  summary: 'Show what applying a proposal would change: what gets it, what is pinned, and how many runs go through it',
+  example: 'proposals impact prop-0mw4x2c1h0001',
+  async run(context, { args: [proposalId = ''] }) {
+    const found = await (await context.client()).getProposalImpact(proposalId);
+    const { changes, affected, pinned, runsLastWeek, addedRunsPerWeek, isPartial } = found;
+    const row =
+      (what: string) =>
+      ({ kind, id, nodeId, ref, via }: ImpactedUse) => [what, kind, id, nodeId, ref, via];
+    const uses = [...affected.map(row('changes')), ...pinned.map(row('pinned'))];
+    context.show(found, () => [
+      ...propertyLines({
+        changes: changes.join(' ') || undefined,
+        'runs last week': String(runsLastWeek.total),
+        'added runs per week': addedRunsPerWeek === undefined ? undefined : String(addedRunsPerWeek),
+      }),
+      ...(uses.length === 0 ? ['Nothing refers to it.'] : table(['EFFECT', 'KIND', 'ID', 'NODE', 'REF', 'VIA'], uses)),
+      ...(isPartial ? ['There are more workflows than were looked at.'] : []),
     ]);
     return EXIT.done;
   },
@@ -318,5 +344,5 @@ const uninstall: CommandSpec = {
 export const proposals: CommandGroup = {
   name: 'proposals',
   summary: 'Review, apply and reject proposals',
-  commands: [list, get, diff, revise, apply, reject, archive, synthesize, installed, uninstall],
+  commands: [list, get, diff, impact, revise, apply, reject, archive, synthesize, installed, uninstall],
 };

@@ -17,6 +17,8 @@ export interface Proposals {
    * and with `TOO_MANY_PENDING` if the tenant has too many proposals to review.
    */
   draft(owner: Subject, draft: Draft): Promise<Change<Proposal> | Refusal>;
+  /** A proposal with its latest revision. */
+  find(from: Visibility, proposalId: string): Promise<ProposalRow | Refusal>;
   /** What became of a proposal; undefined if it is gone. */
   fate(from: Visibility, proposalId: string): Promise<Fate | undefined>;
   /** Proposals, newest first. */

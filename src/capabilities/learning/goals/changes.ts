@@ -12,9 +12,10 @@ import type { Unit } from '../../../store/sql.ts';
 import type { Feed, FeedFact } from '../../operations/feed/door.ts';
 import type { Audit } from '../../trust/audit/door.ts';
 import type { Arms } from './arms.ts';
-import { type HeldGoal, rowOf } from './document.ts';
+import type { HeldGoal } from './document.ts';
 import { updateGoal } from './records.ts';
 import { needsPerson, standingOf } from './standing.ts';
+import { rowOf } from './stored-goal.ts';
 
 /** The kind of the work item of a goal. Each goal has at most one, by its id. */
 export const GOAL_WORK = 'goal';

@@ -12,7 +12,6 @@ import type {
 import { ownerFrom } from '../../subject-columns.ts';
 import { timestamp } from '../../timestamps.ts';
 import type { CalibrationRow, GoalRow, GoalRunRow, ObjectiveRow } from './records.ts';
-import { needsPerson } from './standing.ts';
 
 /** The starter that starts runs of a goal, and whether the goal created it: then it is removed, not given back. */
 export interface Arm {
@@ -38,7 +37,7 @@ export interface Stall {
 }
 
 /** The members of a goal that have no column of their own. */
-interface GoalBody {
+export interface GoalBody {
   readonly objective: string;
   readonly objectiveVersion: number;
   readonly completion: GoalRequest['completion'];
@@ -65,15 +64,6 @@ export interface HeldGoal extends Omit<GoalBody, 'progress'> {
 export function holdGoal(row: GoalRow): HeldGoal {
   const { progress, ...rest } = JSON.parse(row.body) as GoalBody;
   return { ...rest, row, progress: { ...progress, state: row.state } };
-}
-
-/** The row that stores a goal. */
-export function rowOf(goal: HeldGoal): GoalRow {
-  const { row, progress, ...rest } = goal;
-  const { state, ...counts } = progress;
-  const waits = state === 'active' && needsPerson(goal);
-  const stalled_at = waits ? (rest.stall?.at ?? row.stalled_at ?? row.updated_at) : null;
-  return { ...row, state, stalled_at, body: JSON.stringify({ ...rest, progress: counts } satisfies GoalBody) };
 }
 
 /** A goal as callers see it. */

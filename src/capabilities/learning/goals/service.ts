@@ -17,7 +17,7 @@ import type { Verifiers } from '../verifiers/door.ts';
 import type { Arms } from './arms.ts';
 import { GOAL_WORK, type GoalChanges, type GoalMove } from './changes.ts';
 import type { ContributingRuns } from './contributing-runs.ts';
-import { calibrationFrom, factsFrom, goalFrom, type HeldGoal, rowOf, type Stall } from './document.ts';
+import { calibrationFrom, factsFrom, goalFrom, type HeldGoal, type Stall } from './document.ts';
 import type { Goals, GoalVerdicts } from './door.ts';
 import type { GoalPlans } from './plans.ts';
 import type { GoalReader } from './reader.ts';
@@ -36,6 +36,7 @@ import {
 } from './records.ts';
 import { refuseUnserved, unprocessable } from './rules.ts';
 import { needsPerson, stallWithoutArm, standingOf } from './standing.ts';
+import { rowOf } from './stored-goal.ts';
 
 const GOALS_MAX = 20_000;
 const TOO_MANY_GOALS = refuse('conflict', `A tenant may have ${GOALS_MAX} goals that are not closed.`, {

@@ -3,7 +3,8 @@ import { defined } from '../../../protocol/format/json.ts';
 import type { Proposal } from '../../../protocol/learning/proposals.ts';
 import { REVIEW } from '../../../runtime/management-workflows.ts';
 import type { Fate } from './door.ts';
-import type { InstalledRow, ProposalFacts, ProposalRow, RevisionRow } from './records.ts';
+import type { ProposalFacts } from './facts.ts';
+import type { InstalledRow, ProposalRow, RevisionRow } from './records.ts';
 import { diffOfTexts } from './text-diff.ts';
 
 /** The author of drafts. */

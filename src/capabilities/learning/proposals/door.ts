@@ -5,7 +5,8 @@ import type { Change } from '../../../runtime/change.ts';
 import type { Subject } from '../../../runtime/run-row.ts';
 import type { Visibility } from '../../../store/log.ts';
 import { door } from '../../capability.ts';
-import type { EarlierRejection, InstalledRow, ProposalFacts, ProposalFilter, ProposalRow } from './records.ts';
+import type { EarlierRejection, ProposalFacts } from './facts.ts';
+import type { InstalledRow, ProposalFilter, ProposalRow } from './records.ts';
 
 export type { InstalledRow, ProposalFilter, ProposalRow } from './records.ts';
 export { KNOWN_EVIDENCE, TOO_MANY_PENDING } from './rules.ts';

@@ -11,16 +11,10 @@ import { sha256Hex } from '../../../system/digest.ts';
 import { redactText, redactValue } from '../../../system/redaction.ts';
 import { proposalOf } from './document.ts';
 import type { Draft } from './door.ts';
+import type { ProposalFacts } from './facts.ts';
 import type { Installers } from './installers/index.ts';
 import type { ProposalNotifications } from './notifications.ts';
-import {
-  insertEvidence,
-  insertProposal,
-  insertRevision,
-  type PendingLimits,
-  type ProposalFacts,
-  type ProposalRow,
-} from './records.ts';
+import { insertEvidence, insertProposal, insertRevision, type PendingLimits, type ProposalRow } from './records.ts';
 import { KNOWN_EVIDENCE, malformed, TOO_MANY_PENDING } from './rules.ts';
 
 /** What drafting works with. */

@@ -5,8 +5,9 @@ import { sha256Hex } from '../../../system/digest.ts';
 import { findSecret, redactText } from '../../../system/redaction.ts';
 import { artifactOf } from './artifact.ts';
 import { factsOf } from './document.ts';
+import type { ProposalFacts } from './facts.ts';
 import type { Installers } from './installers/index.ts';
-import type { ProposalFacts, ProposalRow, RevisionRow } from './records.ts';
+import type { ProposalRow, RevisionRow } from './records.ts';
 import { malformed } from './rules.ts';
 
 /** What a person changes about a proposal. */

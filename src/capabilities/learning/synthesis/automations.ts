@@ -5,18 +5,17 @@ import { timeOf } from '../../../system/ids.ts';
 import { REDACTED, redactValue } from '../../../system/redaction.ts';
 import {
   BEGINNING_MIN,
-  counted,
   type Draft,
   EVIDENCE_MAX,
   type Found,
   HABITS_MAX,
   type MiningContext,
-  named,
   needsMore,
   type Silence,
 } from './habit.ts';
 import { type CountedStart, countStarts, runsOfStart } from './mining-records.ts';
 import { isGood, isMostlyGood, type Outcome } from './outcomes.ts';
+import { counted, named } from './phrases.ts';
 import { type Rhythm, rhythmOf } from './rhythm.ts';
 
 /** Finds workflows that people start with the same inputs at regular times, and drafts a schedule for them. */

@@ -1,10 +1,11 @@
 import type { JsonObject } from '../../../protocol/format/json.ts';
 import { chainPackOf, type Occurrence } from './chain-pack.ts';
-import { BEGINNING_MIN, counted, EVIDENCE_MAX, type Found, type MiningContext, named, needsMore } from './habit.ts';
+import { BEGINNING_MIN, EVIDENCE_MAX, type Found, type MiningContext, needsMore } from './habit.ts';
 import { type CountedShape, countShapes, findShape, runsOfShape } from './mining-records.ts';
 import { isGood, isMostlyGood } from './outcomes.ts';
 import { packIdentity } from './pack-identity.ts';
 import { nodesAlong, PathCounter, type RecurringPath, type RunTrace } from './paths.ts';
+import { counted, named } from './phrases.ts';
 
 /** Shapes that are compared: those that most runs have. */
 const SHAPES_MAX = 2_000;

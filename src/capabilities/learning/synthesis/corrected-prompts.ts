@@ -7,18 +7,17 @@ import { sha256Hex } from '../../../system/digest.ts';
 import { redactText, redactValue } from '../../../system/redaction.ts';
 import type { RegisteredPrompt } from '../../ai/prompts/door.ts';
 import {
-  counted,
   type Draft,
   EVIDENCE_MAX,
   type Found,
   HABITS_MAX,
   type MiningContext,
-  named,
   needsMore,
   type Silence,
 } from './habit.ts';
 import { type CorrectedRow, type CountedPrompt, correctionsOf, countCorrections } from './mining-records.ts';
 import { versionAfter } from './pack-identity.ts';
+import { counted, named } from './phrases.ts';
 import { findEvents, type LoggedRow } from './records.ts';
 import { isSaidIn, wishesOf } from './wishes.ts';
 

@@ -1,7 +1,7 @@
 import { decodeEvent } from '../../../runtime/recording.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Feedback, RunOpinion } from '../../people/feedback/door.ts';
-import { counted } from './habit.ts';
+import { counted } from './phrases.ts';
 import { findEvents, findStatuses, type LoggedRow } from './records.ts';
 
 /** How a run ended, and what people thought of it. */

@@ -18,7 +18,6 @@ import { findAutomations } from './automations.ts';
 import { findChains } from './chains.ts';
 import { findCorrectedPrompts } from './corrected-prompts.ts';
 import {
-  counted,
   type Draft,
   EVIDENCE_MAX,
   type Evidence,
@@ -31,6 +30,7 @@ import {
 } from './habit.ts';
 import type { Neighbours } from './neighbours.ts';
 import { inSentence } from './outcomes.ts';
+import { counted } from './phrases.ts';
 import { findHabit, type HabitRow, recordHabit } from './records.ts';
 import { findToolUsers } from './tool-users.ts';
 import { type WordedDraft, type Writer, wordDraft } from './wording.ts';

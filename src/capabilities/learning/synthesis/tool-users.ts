@@ -6,19 +6,18 @@ import { redactText } from '../../../system/redaction.ts';
 import { ENGINES, type PackIdentity } from './chain-pack.ts';
 import {
   BEGINNING_MIN,
-  counted,
   type Draft,
   EVIDENCE_MAX,
   type Found,
   HABITS_MAX,
   type MiningContext,
-  named,
   needsMore,
   type Silence,
 } from './habit.ts';
 import { type CountedUse, countUses, runsOfUse, type UsedRow } from './mining-records.ts';
 import { isGood, isMostlyGood } from './outcomes.ts';
 import { packIdentity } from './pack-identity.ts';
+import { counted, named } from './phrases.ts';
 import { AGENT_PREFIX, INLINE_PREFIX, inlineSystemPrompt } from './run-facts.ts';
 
 const PERSONA_CHARS_MAX = 200;

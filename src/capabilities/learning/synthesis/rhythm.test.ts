@@ -31,6 +31,7 @@ describe('a rhythm', () => {
     ['the same time on days that form no pattern', days('02T09:00', '03T09:00', '07T09:00', '19T09:00')],
     ['more often than people would mind', days('02T09:00', '02T09:10', '02T09:20', '02T09:30')],
     ['a period that cron cannot say', days('02T00:00', '02T17:00', '03T10:00', '04T03:00')],
+    ['once a day at any hour', days('02T08:10', '03T09:40', '04T08:50', '05T10:05', '06T09:00')],
     ['all at once', days('02T09:00', '02T09:00', '02T09:00')],
   ])('is not found: %s', (_name, moments) => {
     expect(rhythmOf(moments, rules)).toBeUndefined();

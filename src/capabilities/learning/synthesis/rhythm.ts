@@ -31,8 +31,6 @@ const VARIATION_MAX = 0.15;
 const MOMENTS_MIN = 3;
 /** How far from the usual time of day a start may be. */
 const TIME_OF_DAY_TOLERANCE_MS = 20 * MINUTE_MS;
-/** How far from the usual hour something that is done once a day or more seldom may be. */
-const HOURS_APART_MAX_MS = HOUR_MS;
 /** Share of the days of a pattern on which there must have been a start. */
 const DAYS_KEPT_MIN = 0.8;
 /** Times of day are rounded to this. */
@@ -144,7 +142,7 @@ function evenRhythm(
   const local = even.map((moment) => localTime(moment, timezone));
   const phase = meanPhase(local, step.ms);
   // What is done once a day or once a week at any hour has no time at which a schedule could do it.
-  const isAtAnyHour = local.some((moment) => phaseDistance(moment, phase, step.ms) > HOURS_APART_MAX_MS);
+  const isAtAnyHour = local.some((moment) => phaseDistance(moment, phase, step.ms) > TIME_OF_DAY_TOLERANCE_MS);
   if (step.ms >= DAY_MS && isAtAnyHour) return undefined;
   const cron = step.cron(step.ms < HOUR_MS ? phase : toGrain(phase) % step.ms);
   return { cron, timezone, words: `about every ${inWords(periodMs)}`, kept };

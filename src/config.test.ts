@@ -10,6 +10,7 @@ const SYNTHESIS = {
   supportMin: 3,
   periodMinMs: HOUR_MS,
   timezones: ['UTC'],
+  timezoneOf: new Map(),
   model: undefined,
   everyMs: undefined,
 };
@@ -25,8 +26,15 @@ describe('with nothing set', () => {
       oidc: undefined,
       models: [],
       judgeModel: undefined,
-      goals: { standstillMax: 10, judgeTries: 4, judgeRetryMs: 2_000 },
-      proposals: { activation: 'approval-gate', gates: [], isHashRequired: false, pendingMax: 50 },
+      goals: { isOff: false, standstillMax: 10, judgeTries: 4, judgeRetryMs: 2_000 },
+      proposals: {
+        activation: 'approval-gate',
+        gates: [],
+        isHashRequired: false,
+        isOff: false,
+        pendingMax: 50,
+        pendingWorkspaceMax: 20,
+      },
       synthesis: SYNTHESIS,
       mcpServers: [],
       credentials: [],
@@ -121,6 +129,11 @@ describe('a setting', () => {
     ['CAPSTAN_DISCOVERY_MIRROR', '1', { discoveryMirror: true }],
     ['CAPSTAN_FEEDBACK', '0', { feedback: false }],
     ['CAPSTAN_PROMPTS', 'off', { promptObservability: 'off' }],
+    [
+      'CAPSTAN_PROPOSALS',
+      'off',
+      { proposals: { activation: 'approval-gate', gates: [], pendingMax: 50, isOff: true } },
+    ],
     ['CAPSTAN_PROPOSALS', 'direct-rbac', { proposals: { activation: 'direct-rbac', gates: [], pendingMax: 50 } }],
     [
       'CAPSTAN_PROPOSAL_GATES',
@@ -128,6 +141,25 @@ describe('a setting', () => {
       { proposals: { activation: 'approval-gate', gates: [{ kind: 'automation', quorum: 2 }], pendingMax: 50 } },
     ],
     ['CAPSTAN_SYNTHESIS_MAX_PENDING', '7', { proposals: { activation: 'approval-gate', gates: [], pendingMax: 7 } }],
+    [
+      'CAPSTAN_SYNTHESIS_MAX_PENDING_WORKSPACE',
+      '7',
+      { proposals: { activation: 'approval-gate', gates: [], pendingMax: 50, pendingWorkspaceMax: 7 } },
+    ],
+    ['CAPSTAN_GOALS', '0', { goals: { isOff: true, standstillMax: 10, judgeTries: 4, judgeRetryMs: 2_000 } }],
+    [
+      'CAPSTAN_SYNTHESIS_TIMEZONES',
+      'acme=Europe/Berlin,acme/north=Asia/Tokyo',
+      {
+        synthesis: {
+          ...SYNTHESIS,
+          timezoneOf: new Map([
+            ['acme', 'Europe/Berlin'],
+            ['acme/north', 'Asia/Tokyo'],
+          ]),
+        },
+      },
+    ],
     ['CAPSTAN_SYNTHESIS_MIN_SUPPORT', '5', { synthesis: { ...SYNTHESIS, supportMin: 5 } }],
     ['CAPSTAN_SYNTHESIS_MIN_PERIOD_MS', '1', { synthesis: { ...SYNTHESIS, periodMinMs: 1 } }],
     [
@@ -206,6 +238,7 @@ describe('a setting', () => {
     ['CAPSTAN_SYNTHESIS_MIN_SUPPORT', '1'],
     ['CAPSTAN_SYNTHESIS_MIN_PERIOD_MS', '0'],
     ['CAPSTAN_SYNTHESIS_TIMEZONES', 'Berlin'],
+    ['CAPSTAN_SYNTHESIS_TIMEZONES', 'acme=Berlin'],
     ['CAPSTAN_SYNTHESIS_MODEL', 'acme/unheard-of'],
     ['CAPSTAN_SYNTHESIS_EVERY_MINUTES', 'often'],
     ['CAPSTAN_DISCOVERY_MIRROR', '2'],

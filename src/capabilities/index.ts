@@ -13,6 +13,7 @@ import { email } from './integrations/email/index.ts';
 import { httpClient } from './integrations/http-client/index.ts';
 import { storage } from './integrations/storage/index.ts';
 import { goals } from './learning/goals/index.ts';
+import { impact } from './learning/impact/index.ts';
 import { proposals } from './learning/proposals/index.ts';
 import { synthesis } from './learning/synthesis/index.ts';
 import { verifiers } from './learning/verifiers/index.ts';
@@ -69,6 +70,7 @@ const ALL = [
   heartbeat,
   commitments,
   proposals,
+  impact,
   verifiers,
   goals,
   inbox,

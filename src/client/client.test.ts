@@ -138,6 +138,24 @@ describe('an operation that discovery does not list', () => {
     await expect(clientOf(machine).listRuns()).rejects.toBeInstanceOf(NotProvidedError);
   });
 
+  it('is asked for where the host has it: proposals and goals of other hosts are under their prefix', async () => {
+    const agents = { proposals: {}, goals: {} };
+    const urlsOn = async (document: object): Promise<string[]> => {
+      const machine = new TestMachine(({ url }) => json(url.includes('well-known') ? { agents, ...document } : {}));
+      const client = clientOf(machine);
+      await client.getProposal('prop-1');
+      await client.listGoals();
+      return machine.requests.slice(1).map(({ url }) => new URL(url).pathname);
+    };
+    const [plain, prefixed] = [
+      ['/v1/proposals/prop-1', '/v1/goals'],
+      ['/v1/host/sample/proposals/prop-1', '/v1/host/sample/goals'],
+    ];
+    expect(await urlsOn({ implementation: { name: 'capstan' } })).toEqual(plain);
+    expect(await urlsOn({ implementation: { name: 'other' } })).toEqual(prefixed);
+    expect(await urlsOn({ paths: { '/v1/proposals/{id}': {}, '/v1/goals': {} } })).toEqual(plain);
+  });
+
   it('fails when the document cannot be read, and reads it again the next time', async () => {
     const machine = new TestMachine(({ url }, count) =>
       count === 1 ? json({ error: 'internal_error', message: 'm' }, 500) : json(url.includes('well-known') ? HOST : {}),

@@ -1,7 +1,7 @@
 import { CONSOLE_HEADER } from '../protocol/operations/console-header.ts';
 import { isTerminalStatus } from '../protocol/running/run-status.ts';
 import type { RunSnapshot } from '../protocol/running/runs.ts';
-import { type DiscoveryDocument, requireSupport } from './discovery.ts';
+import { addressOf, type DiscoveryDocument, requireSupport } from './discovery.ts';
 import { type Machine, platform } from './machine.ts';
 import { type Messages, OPERATIONS, type Operation, type OperationName, type Operations } from './operations.ts';
 import { CALL_RETRY, RESTART_RETRY, type RetryPolicy } from './retry.ts';
@@ -146,8 +146,8 @@ class OperationCaller {
   }
 
   async send(operation: Operation, request: Request): Promise<unknown> {
-    await this.#checkSupport(operation);
-    return operation.answers === 'bytes' ? this.#transport.bytes(request) : this.#transport.json(request);
+    const addressed = await this.#addressed(operation, request);
+    return operation.answers === 'bytes' ? this.#transport.bytes(addressed) : this.#transport.json(addressed);
   }
 
   /** Distributes the arguments over path, body, query and options. */
@@ -173,7 +173,7 @@ class OperationCaller {
   }
 
   async *#stream(operation: Operation, request: Request): Messages {
-    await this.#checkSupport(operation);
+    await this.#addressed(operation, request);
     const [, runId] = /^\/v1\/runs\/([^/]+)\//.exec(request.path) ?? [];
     const isFinished =
       runId === undefined
@@ -183,9 +183,13 @@ class OperationCaller {
     yield* resumableStream(this.#transport, { ...request, lastEventId }, isFinished);
   }
 
-  async #checkSupport({ path, needs }: Operation): Promise<void> {
+  /** The request with the address that this host has for it. Throws if the host does not support the operation. */
+  async #addressed({ path, needs }: Operation, request: Request): Promise<Request> {
     const isOnEveryHost = needs === undefined && !path.startsWith('/v1/host/');
-    if (!isOnEveryHost) requireSupport(await this.discover(), path, needs);
+    if (isOnEveryHost) return request;
+    const document = await this.discover();
+    requireSupport(document, path, needs);
+    return { ...request, path: addressOf(document, request.path) };
   }
 
   async #statusOf(runId: string, signal: AbortSignal | undefined): Promise<string> {

@@ -8,7 +8,7 @@ export {
   type ListName,
   type WaitOptions,
 } from './client.ts';
-export { type DiscoveryDocument, isShown } from './discovery.ts';
+export { type DiscoveryDocument, isCapstan, isShown } from './discovery.ts';
 export { NotProvidedError, RefusedError, UnreachableError } from './errors.ts';
 export type { Machine } from './machine.ts';
 export { OPERATIONS, type OperationName, type Page } from './operations.ts';

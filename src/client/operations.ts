@@ -24,6 +24,7 @@ import type {
   JudgeCalibration,
   ResumeGoalRequest,
 } from '../protocol/learning/goals.ts';
+import type { ProposalImpact } from '../protocol/learning/impact.ts';
 import type {
   AppliedProposal,
   ApplyProposalRequest,
@@ -555,11 +556,11 @@ export const OPERATIONS = {
     `${V1}/proposals/{proposalId}`,
     { takes: 'body', needs: 'agents.proposals' },
   ),
-  applyProposal: operation<{ body: Required<ApplyProposalRequest>; reply: AppliedProposal | PendingProposal }>()(
-    'POST',
-    `${V1}/proposals/{proposalId}/apply`,
-    { takes: 'body', needs: 'agents.proposals' },
-  ),
+  // The hash is left out only for hosts that have none.
+  applyProposal: operation<{
+    body: Required<ApplyProposalRequest> | Record<string, never>;
+    reply: AppliedProposal | PendingProposal;
+  }>()('POST', `${V1}/proposals/{proposalId}/apply`, { takes: 'body', needs: 'agents.proposals' }),
   rejectProposal: operation<{ body?: RejectProposalRequest; reply: Proposal }>()(
     'POST',
     `${V1}/proposals/{proposalId}/reject`,
@@ -569,6 +570,9 @@ export const OPERATIONS = {
     needs: 'agents.proposals',
   }),
   getProposalEvidence: operation<{ reply: ProposalEvidence }>()('GET', `${HOST}/proposals/{proposalId}/evidence`, {
+    needs: 'agents.proposals',
+  }),
+  getProposalImpact: operation<{ reply: ProposalImpact }>()('GET', `${HOST}/proposals/{proposalId}/impact`, {
     needs: 'agents.proposals',
   }),
   listInstalledArtifacts: operation<{ query?: PageQuery; reply: Page<InstalledArtifactSummary> }>()(

@@ -1,4 +1,5 @@
 import type { WorkItem } from '../store/queue.ts';
+import type { Clock } from '../system/clock.ts';
 import type { Change } from './change.ts';
 
 /** What came of a work item: the change it makes, and when it is due again; without `dueAgainAt` it is finished. */
@@ -15,4 +16,12 @@ export interface WorkKind {
   readonly handle: WorkHandler;
   /** Concurrency limit: at this many active items no more are claimed, so that slow ones do not starve others. */
   readonly atOnce?: number;
+}
+
+/** Items of a capability that is switched off are looked at this often: it may be switched on again. */
+const POSTPONED_MS = 10 * 60_000;
+
+/** Handles the work of a capability that is switched off: it waits. */
+export function postpone(clock: Clock): WorkHandler {
+  return async () => ({ dueAgainAt: clock.now() + POSTPONED_MS });
 }

@@ -66,6 +66,8 @@ onEachStore('capstan proposals', (host) => {
     expect(out.split('Difference to the artifact that it would replace')[1]).toMatch(
       /- {2}"text": "One\."\n\+ {2}"text": "Two\."/,
     );
+    const impact = await as('editor')('impact', id);
+    expect(impact).toMatchObject({ code: 0, out: expect.stringContaining('Nothing refers to it.') });
   });
 
   it('revises by flags, and in the editor of the person', async () => {

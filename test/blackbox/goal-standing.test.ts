@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, Api } from '../support/api.ts';
-import { register, unique, workflow } from '../support/definitions.ts';
+import { node, register, unique, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import {
   counting,
@@ -146,12 +146,16 @@ onEachStore(
       it('while somebody has to start it, it runs, is paused or over', async () => {
         const id = await planned(api(), {}, { workflowId: gated.id });
         expect(await standing(id)).toEqual({ status: 'waiting-person', reason: 'manual' });
+        expect(await inInbox(id)).toEqual(['Waits to be started: Finish the checklist']);
         await run(api(), id);
         expect(await standing(id)).toEqual({ status: 'running' });
+        expect(await inInbox(id)).toEqual([]);
         await act(id, 'pause');
         expect(await standing(id)).toEqual({ status: 'waiting-person', reason: 'paused' });
+        expect(await inInbox(id)).toEqual(['Paused: Finish the checklist']);
         await act(id, 'abandon');
         expect(await standing(id)).toBeUndefined();
+        expect(await inInbox(id)).toEqual([]);
       });
 
       it('while it has no plan, or a plan that starts nothing, and that is in the inbox', async () => {
@@ -193,7 +197,7 @@ onEachStore(
         expect(stalled.reason).toContain('last');
         expect(await inInbox(id)).toEqual(['Nothing starts it again: Finish the checklist']);
         await edit(id, { continuation: { mode: 'manual' } });
-        expect(await inInbox(id)).toEqual([]);
+        expect(await inInbox(id)).toEqual(['Waits to be started: Finish the checklist']);
       });
 
       it('while it waits for a person, who repairs its judge and its plan and has it go on', async () => {
@@ -208,6 +212,21 @@ onEachStore(
         await run(api(), id);
         await reaches(api(), id, 'satisfied');
       });
+    });
+
+    it('goes on once its verifier, which could not decide, is repaired', async () => {
+      const silent = await register(api(), workflow([node('none')]));
+      const verifierRef = unique('ver');
+      const put = (spec: object): Promise<Answer> =>
+        api().post('/v1/host/capstan/verifiers', { id: verifierRef, ...spec });
+      expect((await put({ kind: 'workflow', workflowId: silent })).status).toBe(201);
+      const id = await planned(api(), { completion: { check: 'verifier', verifierRef } });
+      await run(api(), id);
+      await reaches(api(), id, 'escalated');
+      expect((await put({ kind: 'criteria', criteria: [{ key: 'any', expression: 'true' }] })).status).toBe(201);
+      expect((await act(id, 'resume')).status).toBe(200);
+      await run(api(), id);
+      await reaches(api(), id, 'satisfied');
     });
 
     it('is not approved by whoever wrote its plan or started its run, with any of their keys', async () => {

@@ -384,8 +384,10 @@ onEachStore(
         await resolve(api(), runId, 'ask', { answer: 'go on' });
         const goal = await judged(api(), id, 1);
         expect(goal.state).toBe('active');
-        const inbox = await api().get('/v1/host/capstan/inbox?limit=200');
-        expect(inbox.text).not.toContain(id);
+        const { items } = (await api().get('/v1/host/capstan/inbox?limit=200')).body;
+        expect(items.filter(({ goalId }: { goalId: string }) => goalId === id)).toMatchObject([
+          { title: 'Waits to be started: Finish the checklist' },
+        ]);
         expect((await told(api(), id)).map(({ type }) => type)).toEqual(['goal.closed', 'goal.evaluated']);
       });
 

@@ -142,7 +142,8 @@ onEachStore('the life of a proposal', (host) => {
 
   it('has a history that can be read at one go, however long people want it', async () => {
     const { id } = await drafted(editor(), 'prompt-template', template());
-    const rewrite = () => revise(editor(), id, { artifact: { text: 'x'.repeat(1_000_000) } });
+    const long = JSON.stringify(template()).replace('{', `{${' '.repeat(1_000_000)}`);
+    const rewrite = () => revise(editor(), id, `{"artifact":${long}}`);
     for (let count = 0; count < 3; count++) expect((await rewrite()).status).toBe(200);
     const refused = await rewrite();
     expectRefusal(refused, 409, 'conflict');

@@ -293,7 +293,10 @@ const FIELDS: Readonly<Record<string, Fields>> = {
   applyProposal: {
     artifactHash: ['proposal-reviews', 'names what is applied by its hash, and another one is not applied'],
   },
-  rejectProposal: all('reason note', ['proposals', 'to rejected, for good, with a reason that only the evidence has']),
+  rejectProposal: {
+    ...all('reason note', ['proposals', 'to rejected, for good, with a reason that only the evidence has']),
+    never: ['held-back', 'what was rejected for good is not drafted again, and others with the rejections before'],
+  },
   listInstalledArtifacts: PAGES,
   listVerifiers: paged('verifiers', 'and each time as another version'),
   putVerifier: {

@@ -49,8 +49,14 @@ onEachStore(
       const [automation] = created.filter(({ kind }) => kind === 'automation');
       expect(automation.artifact).toMatchObject({ workflowId: PLANTED_WORKFLOW, cron: '30 7 * * *', timezone: 'UTC' });
 
-      expect((await api.post(SYNTHESIZE, {})).body).toEqual({ created: [], scannedRuns: 0 });
-      expect((await host().as('other').post(SYNTHESIZE, {})).body).toEqual({ created: [], scannedRuns: 0 });
+      const again = (await api.post(SYNTHESIZE, {})).body;
+      expect(again).toMatchObject({ created: [], scannedRuns: 0 });
+      const proposed = again.heldBack.filter(({ reason }: Body) => reason === 'proposed');
+      expect(proposed.map(({ proposalId }: Body) => proposalId).toSorted()).toEqual(
+        created.map(({ id }) => id).toSorted(),
+      );
+      const nothing = { created: [], heldBack: [], scannedRuns: 0 };
+      expect((await host().as('other').post(SYNTHESIZE, {})).body).toEqual(nothing);
     });
   },
   {},

@@ -125,14 +125,15 @@ describe.each(Object.keys(STORES))('reading for habits on %s', (kind) => {
   });
 
   it('is followed by one draft of a habit, whoever has seen more of it', async () => {
-    const first = { support: 3, through: 'run-3' };
+    const seenTo = (last: number) => ({ support: last, through: `run-${last}`, proposal_id: `prop-${last}` });
+    const first = seenTo(3);
     const keeping = (seen: typeof first, known?: typeof first) =>
       store.commit([recordHabit('alpha', 'h', seen, known)]);
     expect(await keeping(first)).toMatchObject({ committed: true });
-    expect(await keeping({ support: 4, through: 'run-4' })).toMatchObject({ committed: false });
-    const grown = { support: 6, through: 'run-6' };
+    expect(await keeping(seenTo(4))).toMatchObject({ committed: false });
+    const grown = seenTo(6);
     expect(await keeping(grown, first)).toMatchObject({ committed: true });
-    expect(await keeping({ support: 7, through: 'run-7' }, first)).toMatchObject({ committed: false });
+    expect(await keeping(seenTo(7), first)).toMatchObject({ committed: false });
     expect(await store.read(findHabit('alpha', 'h'))).toEqual([grown]);
   });
 

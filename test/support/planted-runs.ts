@@ -1,7 +1,8 @@
 import { Type } from 'typebox';
 import { defineCapability } from '../../src/capabilities/capability.ts';
-import { insertAnnotation } from '../../src/capabilities/people/feedback/records.ts';
+import { countRating, insertAnnotation, markRun } from '../../src/capabilities/people/feedback/records.ts';
 import type { JsonObject } from '../../src/protocol/format/json.ts';
+import type { Annotation } from '../../src/protocol/people/annotations.ts';
 import type { WorkflowDefinition, WorkflowNode } from '../../src/protocol/running/workflows.ts';
 import { insertDefinition, setCurrentVersion } from '../../src/store/definitions.ts';
 import { insertEvents, insertRun, type StoredEvent } from '../../src/store/log.ts';
@@ -99,16 +100,20 @@ export function* plantedHistory({ tenant, runs, seed, until, prompts }: Planting
   }
 }
 
-interface PlantedRun {
+/** A run of the past. */
+export interface PlantedRun {
   readonly at?: number;
   readonly runId?: string;
   readonly inputs?: JsonObject;
   readonly metadata?: JsonObject;
   readonly prompt?: PlantedPrompt;
   readonly isFailed?: boolean;
+  readonly isCancelled?: boolean;
+  readonly principal?: string;
 }
 
-class History {
+/** Writes runs and annotations as the host would have written them. */
+export class History {
   readonly #tenant: string;
   count = 0;
   #made = 0;
@@ -129,7 +134,7 @@ class History {
   }
 
   *run(definition: WorkflowDefinition, planted: PlantedRun): Generator<Write> {
-    const { at = 0, inputs = {}, metadata, isFailed = false } = planted;
+    const { at = 0, inputs = {}, metadata, isFailed, isCancelled, principal = 'planter' } = planted;
     const runId = planted.runId ?? this.nextId(at);
     const started = Number.parseInt(runId.slice(4, 13), 36);
     const events = eventsOf(runId, definition, planted);
@@ -138,7 +143,7 @@ class History {
       run_id: runId,
       tenant: this.#tenant,
       workspace: null,
-      principal: 'planter',
+      principal,
       issuer: 'urn:capstan:api-key',
       lane: 'api-key',
       workflow_owner: this.#tenant,
@@ -150,7 +155,7 @@ class History {
       engine_version: 1,
       event_log_schema_version: 2,
       created_at: started,
-      status: isFailed ? 'failed' : 'completed',
+      status: isFailed ? 'failed' : isCancelled ? 'cancelled' : 'completed',
       sequence: events.length - 1,
       updated_at: started,
       ended_at: started + 10,
@@ -161,27 +166,40 @@ class History {
   }
 
   correct(runId: string, nodeId: string, workflowId: string, correction: string): Write {
+    return insertAnnotation(this.#annotation(runId, workflowId, { kind: 'correction', correction }, nodeId));
+  }
+
+  *flag(runId: string, workflowId: string): Generator<Write> {
+    const row = this.#annotation(runId, workflowId, { kind: 'flag' });
+    yield* [markRun(row, { annotated: true, flagged: true }), insertAnnotation(row)];
+  }
+
+  *rate(runId: string, workflowId: string, rating: number): Generator<Write> {
+    const row = { ...this.#annotation(runId, workflowId, { kind: 'rating', rating }), rating };
+    yield* [markRun(row, { annotated: true }), countRating(row), insertAnnotation(row)];
+  }
+
+  #annotation(runId: string, workflowId: string, signal: Annotation['signal'], nodeId?: string) {
     const annotationId = `ann-${digits(this.#made++, 22)}`;
-    const target = { runId, nodeId };
-    const at = Number.parseInt(runId.slice(4, 13), 36);
-    return insertAnnotation({
+    return {
       annotation_id: annotationId,
       tenant: this.#tenant,
       workspace: null,
       run_id: runId,
       workflow_id: workflowId,
-      node_id: nodeId,
-      target: JSON.stringify([null, nodeId]),
+      node_id: nodeId ?? null,
+      target: JSON.stringify([null, nodeId ?? null]),
       author: 'principal:reviewer',
-      kind: 'correction',
+      kind: signal.kind,
       rating: null,
-      created_at: at,
-      body: JSON.stringify({ annotationId, target, signal: { kind: 'correction', correction } }),
-    });
+      created_at: Number.parseInt(runId.slice(4, 13), 36),
+      body: JSON.stringify({ annotationId, target: { runId, nodeId }, signal }),
+    };
   }
 }
 
-function eventsOf(runId: string, { nodes, id }: WorkflowDefinition, { prompt, isFailed }: PlantedRun): StoredEvent[] {
+function eventsOf(runId: string, { nodes, id }: WorkflowDefinition, planted: PlantedRun): StoredEvent[] {
+  const { prompt, isFailed, isCancelled } = planted;
   const events: StoredEvent[] = [];
   const add = (type: string, payload: object, nodeId?: string): void => {
     const sequence = events.length;
@@ -200,7 +218,7 @@ function eventsOf(runId: string, { nodes, id }: WorkflowDefinition, { prompt, is
       nodeId,
     );
   }
-  add(isFailed ? 'run.failed' : 'run.completed', {});
+  add(isFailed ? 'run.failed' : isCancelled ? 'run.cancelled' : 'run.completed', {});
   return events;
 }
 
@@ -211,7 +229,8 @@ function row(id: string, types: readonly string[]): WorkflowDefinition {
   );
 }
 
-function named(id: string, nodes: readonly WorkflowNode[]): WorkflowDefinition {
+/** A workflow of nodes in a line. */
+export function named(id: string, nodes: readonly WorkflowNode[]): WorkflowDefinition {
   return workflow(nodes, line(...nodes.map((each) => each.id)), { id });
 }
 

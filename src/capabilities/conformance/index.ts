@@ -6,7 +6,7 @@ import { ModelProviders, Models } from '../ai/models/door.ts';
 import { type ModelSettings, modelSettings } from '../ai/models/settings.ts';
 import { Packs } from '../ai/packs/door.ts';
 import { Prompts } from '../ai/prompts/door.ts';
-import { defineCapability } from '../capability.ts';
+import { defineCapability, optional } from '../capability.ts';
 import { hostSettings } from '../host-settings.ts';
 import { httpClientSettings, TENANT_SECRETS } from '../integrations/http-client/settings.ts';
 import { Storage } from '../integrations/storage/door.ts';
@@ -45,8 +45,8 @@ export const conformance = defineCapability({
     Events,
     Prompts,
     Packs,
-    Proposals,
-    Goals,
+    optional(Proposals),
+    optional(Goals),
     Memory,
     Storage,
     Webhooks,

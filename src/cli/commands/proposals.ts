@@ -1,5 +1,6 @@
-import type { Client } from '../../client/index.ts';
+import { type Client, isCapstan } from '../../client/index.ts';
 import { defined, type JsonObject } from '../../protocol/format/json.ts';
+import type { ImpactedUse } from '../../protocol/learning/impact.ts';
 import type { InstalledArtifactSummary, Proposal } from '../../protocol/learning/proposals.ts';
 import type { SynthesizeRequest } from '../../protocol/learning/synthesis.ts';
 import type { CommandGroup, CommandInput, CommandSpec, Context } from '../command.ts';
@@ -84,7 +85,7 @@ const diff: CommandSpec = {
   async run(context, { args: [proposalId = ''], options }) {
     const client = await context.client();
     const evidence = await client.getProposalEvidence(proposalId);
-    const { revisions, change, artifactHash, nearest, sources, obstacle } = evidence;
+    const { revisions, change, artifactHash, nearest, sources, obstacle, earlier = [] } = evidence;
     const shown = options.all === true ? revisions : revisions.slice(-1);
     const titled = (title: string, lines: string): string[] => [
       context.paint('bold', sanitize(title)),
@@ -97,9 +98,37 @@ const diff: CommandSpec = {
       ...(change === undefined ? [] : ['', ...titled('Difference to the artifact that it would replace', change)]),
       '',
       ...propertyLines({ artifactHash }),
+      ...earlier.map(({ proposalId: id, at, reason = 'no reason given' }) =>
+        context.paint('yellow', sanitize(`rejected before, on ${at.slice(0, 10)}, as ${id}: ${reason}`)),
+      ),
       ...sources.map(({ runId, why }) => sanitize(`evidence from ${runId}: ${why}`)),
       ...(obstacle ? [context.paint('yellow', sanitize(`cannot be applied: ${obstacle.message}`))] : []),
       ...nearest.map(({ ref, score }) => sanitize(`similar to ${ref}: ${Math.round(score * 100)} %`)),
+    ]);
+    return EXIT.done;
+  },
+};
+
+const impact: CommandSpec = {
+  name: 'impact',
+  takes: '<proposalId>',
+  summary: 'Show what applying a proposal would change: what gets it, what is pinned, and how many runs go through it',
+  example: 'proposals impact prop-0mw4x2c1h0001',
+  async run(context, { args: [proposalId = ''] }) {
+    const found = await (await context.client()).getProposalImpact(proposalId);
+    const { changes, affected, pinned, runsLastWeek, addedRunsPerWeek, isPartial } = found;
+    const row =
+      (what: string) =>
+      ({ kind, id, nodeId, ref, via }: ImpactedUse) => [what, kind, id, nodeId, ref, via];
+    const uses = [...affected.map(row('changes')), ...pinned.map(row('pinned'))];
+    context.show(found, () => [
+      ...propertyLines({
+        changes: changes.join(' ') || undefined,
+        'runs last week': String(runsLastWeek.total),
+        'added runs per week': addedRunsPerWeek === undefined ? undefined : String(addedRunsPerWeek),
+      }),
+      ...(uses.length === 0 ? ['Nothing refers to it.'] : table(['EFFECT', 'KIND', 'ID', 'NODE', 'REF', 'VIA'], uses)),
+      ...(isPartial ? ['There are more workflows than were looked at.'] : []),
     ]);
     return EXIT.done;
   },
@@ -161,7 +190,7 @@ const apply: CommandSpec = {
   async run(context, { args: [proposalId = ''], options }) {
     const client = await context.client();
     const artifactHash = stringOption(options.hash) ?? (await reviewedNow(context, client, proposalId));
-    const applied = await client.applyProposal(proposalId, { artifactHash });
+    const applied = await client.applyProposal(proposalId, artifactHash === undefined ? {} : { artifactHash });
     if ('installedArtifactRef' in applied) {
       const { installedArtifactRef } = applied;
       context.show(
@@ -176,14 +205,19 @@ const apply: CommandSpec = {
       () => [`Approval required: ${applied.approvalId}`],
       () => [applied.approvalId],
     );
-    const { runId, gate } = await client.getProposalEvidence(proposalId);
+    const { runId, gate } = artifactHash === undefined ? {} : await client.getProposalEvidence(proposalId);
     if (gate) context.note(`An approver can run: capstan approvals approve ${runId} ${gate.nodeId}`);
     return EXIT.waiting;
   },
 };
 
-/** Shows the artifact and asks; the hash is that of what was shown. Nobody approves what they have not seen. */
-async function reviewedNow({ terminal, note, paint }: Context, client: Client, proposalId: string): Promise<string> {
+/**
+ * Shows the artifact and asks; the hash is that of what was shown. Nobody approves what they have not seen. Hosts that
+ * are not Capstan hosts have no hashes.
+ */
+async function reviewedNow(context: Context, client: Client, proposalId: string): Promise<string | undefined> {
+  if (!isCapstan(await client.discover())) return undefined;
+  const { terminal, note, paint } = context;
   if (!terminal.isInteractive) {
     throw new UsageError(`Which artifact? Run: capstan proposals diff ${proposalId}, then add --hash <artifactHash>.`);
   }
@@ -200,11 +234,11 @@ const reject: CommandSpec = {
   name: 'reject',
   takes: '<proposalId>',
   summary: 'Reject a proposal; it is not drafted again from the same evidence',
-  flags: { '--note <text>': 'the reason' },
-  example: 'proposals reject prop-0mw4x2c1h0001 --note "we do this by hand on purpose"',
+  flags: { '--note <text>': 'the reason', '--never': 'do not draft it again, whatever new evidence there is' },
+  example: 'proposals reject prop-0mw4x2c1h0001 --note "we do this by hand on purpose" --never',
   async run(context, { args: [proposalId = ''], options }) {
-    const reason = stringOption(options.note);
-    return showProposal(context, await (await context.client()).rejectProposal(proposalId, defined({ reason })));
+    const rejection = defined({ reason: stringOption(options.note), never: options.never === true ? true : undefined });
+    return showProposal(context, await (await context.client()).rejectProposal(proposalId, rejection));
   },
 };
 
@@ -231,7 +265,7 @@ const synthesize: CommandSpec = {
   example: 'proposals synthesize --kind automation',
   async run(context, { options }) {
     const reply = await (await context.client()).synthesizeProposals(synthesisRequest(options));
-    const { created, scannedRuns, pendingLimitReached } = reply;
+    const { created, heldBack, scannedRuns, pendingLimitReached } = reply;
     context.show(
       reply,
       () => [
@@ -242,6 +276,16 @@ const synthesize: CommandSpec = {
               created.map((each) => [each.id, each.kind, each.title]),
             )),
         `Drafted ${created.length} proposals from ${scannedRuns} new runs.`,
+        ...(heldBack.length === 0
+          ? []
+          : [
+              '',
+              'Seen, and not drafted:',
+              ...table(
+                ['KIND', 'WHAT', 'WHY'],
+                heldBack.map(({ kind, what, message }) => [kind, what, message]),
+              ),
+            ]),
         ...(pendingLimitReached ? ['Too many proposals wait for a decision. Decide on some, then draft again.'] : []),
       ],
       () => created.map(({ id }) => id),
@@ -300,5 +344,5 @@ const uninstall: CommandSpec = {
 export const proposals: CommandGroup = {
   name: 'proposals',
   summary: 'Review, apply and reject proposals',
-  commands: [list, get, diff, revise, apply, reject, archive, synthesize, installed, uninstall],
+  commands: [list, get, diff, impact, revise, apply, reject, archive, synthesize, installed, uninstall],
 };

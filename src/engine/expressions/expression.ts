@@ -24,6 +24,9 @@ const PATTERN_CHARS_MAX = 1_000;
 const EXPRESSION_CHARS_MAX = 4_096;
 const LIMITS = { maxAstNodes: 1_000, maxDepth: 40, maxListElements: 500, maxMapEntries: 500, maxCallArguments: 16 };
 
+/** What a condition may be by its text; `dyn` depends on the values. */
+const CONDITION_TYPES: ReadonlySet<string> = new Set(['bool', 'dyn']);
+
 /**
  * Thrown when an expression is invalid or cannot be evaluated. The message never quotes values, which may be sensitive.
  */
@@ -40,6 +43,8 @@ export type Expression = (scope: Record<string, unknown>) => unknown;
 interface ExpressionLanguage {
   /** Throws ExpressionError if the text does not parse or refers to a variable that is not in scope. */
   compile(text: string): Expression;
+  /** As `compile`; throws also if the result can be no boolean, whatever the variables are. */
+  compileCondition(text: string): Expression;
   /** The members of variables that a valid expression reads by fixed names. */
   references(text: string): Reference[];
 }
@@ -56,6 +61,12 @@ export function expressionLanguage(names: readonly string[]): ExpressionLanguage
   registerMixedArithmetic(environment);
   return {
     compile: (text) => compile(environment, text),
+    compileCondition: (text) => {
+      const compiled = compile(environment, text);
+      const { type } = environment.check(text);
+      if (type === undefined || CONDITION_TYPES.has(type)) return compiled;
+      throw new ExpressionError(`the expression must be true or false; this one is of the type ${type}`);
+    },
     references: (text) => referencesIn(environment.parse(text).ast, names),
   };
 }

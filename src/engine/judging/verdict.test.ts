@@ -28,6 +28,16 @@ describe('criteria', () => {
     expect([satisfied, evidence.map(({ met }) => met)]).toEqual([true, [true, true, true, true]]);
   });
 
+  it('must be true or false as far as their text tells', () => {
+    const problemsOf = (expression: string) => specProblems({ kind: 'criteria', criteria: [{ key: 'a', expression }] });
+    for (const expression of ['1 + 1', '"yes"', 'size(outputs)', '[true]', 'outputs.a ? 1 : 2', 'null']) {
+      expect(problemsOf(expression), expression).toMatchObject([{ path: '.criteria.0.expression' }]);
+    }
+    for (const expression of ['outputs.a', 'outputs.a && true', 'outputs.list.exists(x, x)']) {
+      expect(problemsOf(expression), expression).toEqual([]);
+    }
+  });
+
   it.each([
     ['what fails', 'outputs.missing.text == "hello"'],
     ['what is not an expression', 'outputs.('],

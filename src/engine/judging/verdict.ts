@@ -30,9 +30,9 @@ const DETAIL_CHARS_MAX = 500;
 
 const CRITERIA = expressionLanguage(['run', 'outputs', 'variables', 'annotations']);
 
-/** Throws ExpressionError if a criterion is not a valid expression over `JudgedRun`. */
+/** Throws ExpressionError if a criterion is not a valid expression over `JudgedRun`, or one that is never true or false. */
 export function checkCriterion(expression: string): void {
-  CRITERIA.compile(expression);
+  CRITERIA.compileCondition(expression);
 }
 
 /** Evaluates the verifiers that consist of expressions; undefined for other kinds. */

@@ -82,6 +82,7 @@ export const RejectProposalRequest = Type.Object(
   {
     reason: Optional(Type.String({ maxLength: 10_000 })),
     note: Optional(Type.String({ maxLength: 10_000, description: 'Alias of reason' })),
+    never: Optional(Type.Boolean({ description: 'Whether the habit is never proposed again, also on new evidence' })),
   },
   { $id: 'RejectProposalRequest' },
 );
@@ -113,6 +114,8 @@ export const PendingProposal = Type.Object(
 );
 /** The result of a request for approval; `approvalId` identifies the gate. */
 export type PendingProposal = Static<typeof PendingProposal>;
+
+const Count = Type.Integer({ minimum: 0 });
 
 /** Details of a proposal: history, source runs, open gate, and what prevents it from being applied. */
 export const ProposalEvidence = Type.Object(
@@ -160,6 +163,28 @@ export const ProposalEvidence = Type.Object(
       ),
     ),
     rejectReason: Optional(Type.String()),
+    neverAgain: Optional(Type.Literal(true, { description: 'It was rejected for good' })),
+    earlier: Optional(
+      Type.Array(Type.Object({ proposalId: NonEmpty, at: Timestamp, reason: Optional(Type.String()) }), {
+        description: 'Rejected proposals of the same habit',
+      }),
+    ),
+    outcomes: Optional(
+      Type.Object(
+        {
+          runs: Count,
+          completed: Count,
+          failed: Count,
+          cancelled: Count,
+          flagged: Count,
+          disputed: Count,
+          ratings: Count,
+          meanRating: Optional(Type.Number()),
+          meanCostUsd: Optional(Type.Number({ description: 'Cost of models, on average over some of the runs' })),
+        },
+        { description: 'How the source runs ended, and what people thought of them' },
+      ),
+    ),
     sources: Type.Array(
       Type.Object(
         { runId: NonEmpty, why: Type.String(), excerpt: Optional(Type.String()) },

@@ -27,6 +27,38 @@ export const SynthesizeRequest = Closed(
 /** A valid synthesis request; every member narrows the analysis or its result. */
 export type SynthesizeRequest = Static<typeof SynthesizeRequest>;
 
+/** Why a habit is not proposed. */
+export const HELD_BACK_REASONS = [
+  'needs-more',
+  'irregular',
+  'ended-badly',
+  'proposed',
+  'rejected',
+  'never',
+  'restates',
+  'personal-data',
+  'unsafe',
+  'useless',
+  'invalid',
+] as const;
+/** One of HELD_BACK_REASONS. */
+export type HeldBackReason = (typeof HELD_BACK_REASONS)[number];
+
+/** A habit that was seen and not proposed. */
+export const HeldBack = Type.Object(
+  {
+    kind: OneOf(ARTIFACT_KINDS),
+    what: Type.String({ description: 'The habit, in words' }),
+    reason: OneOf(HELD_BACK_REASONS),
+    message: Type.String({ description: 'What is missing or stands in the way, such as "needs 2 more runs"' }),
+    proposalId: Type.Optional(Type.String({ description: 'The earlier proposal of this habit' })),
+    ref: Type.Optional(Type.String({ description: 'The artifact or proposal that it would repeat' })),
+  },
+  { $id: 'HeldBack' },
+);
+/** A habit that was seen and not proposed, with the reason. */
+export type HeldBack = Static<typeof HeldBack>;
+
 /** The proposals that were created. */
 export const SynthesizeReply = Type.Object(
   {
@@ -35,6 +67,7 @@ export const SynthesizeReply = Type.Object(
       minimum: 0,
       description: 'Number of runs analysed: those that ended since the last analysis',
     }),
+    heldBack: Type.Array(HeldBack, { description: 'Habits that were seen and not proposed, at most 100' }),
     pendingLimitReached: Type.Optional(
       Type.Literal(true, { description: 'Nothing more was drafted because too many proposals wait for a decision' }),
     ),

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { NOT_FOUND } from '../../../protocol/errors.ts';
 import { AnyObject, Closed, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
 import { ARTIFACT_KINDS, Proposal } from '../../../protocol/learning/proposals.ts';
 import type { Proposals } from '../../learning/proposals/door.ts';
@@ -7,7 +8,7 @@ import { reply, route, transact } from '../../request.ts';
 const Optional = Type.Optional;
 
 /** Drafts a proposal as synthesis would; suites have no runs to learn from. */
-export const draftProposal = route<{ readonly proposals: Proposals }>()({
+export const draftProposal = route<{ readonly proposals: Proposals | undefined }>()({
   operationId: 'seamDraftProposal',
   summary: 'Test seam: draft a proposal as synthesis would',
   method: 'POST',
@@ -22,8 +23,9 @@ export const draftProposal = route<{ readonly proposals: Proposals }>()({
     evidenceKey: NonEmpty,
   }),
   replies: { 201: Proposal },
-  refusals: [409, 422],
+  refusals: [404, 409, 422],
   handle: ({ caller, body: { evidenceKey: key, sourceRunIds = [], ...body } }, { proposals }) => {
+    if (!proposals) return NOT_FOUND;
     const evidence = { key, sources: sourceRunIds.map((runId) => ({ runId, why: 'a test says so' })), nearest: [] };
     return transact(
       () => proposals.draft(caller.subject, { ...body, sourceRunIds, evidence }),

@@ -41,7 +41,7 @@ interface SeamServices {
   readonly memory: Memory;
   readonly prompts: Prompts;
   readonly storage: Storage;
-  readonly proposals: Proposals;
+  readonly proposals: Proposals | undefined;
   readonly retention: Retention;
   readonly webhooks: Webhooks;
   readonly commitments: Commitments;

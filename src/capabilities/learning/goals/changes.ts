@@ -2,6 +2,7 @@ import { hasStopped, isClosed } from '../../../engine/judging/goal.ts';
 import { isTerminal } from '../../../engine/run/run.ts';
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { defined, type JsonObject } from '../../../protocol/format/json.ts';
+import type { GoalStanding } from '../../../protocol/learning/goals.ts';
 import type { NewEvent } from '../../../protocol/running/events.ts';
 import type { AuditAction } from '../../../protocol/trust/audit-actions.ts';
 import { and, type Change, changeOf, unchanged, withResult } from '../../../runtime/change.ts';
@@ -11,9 +12,10 @@ import type { Unit } from '../../../store/sql.ts';
 import type { Feed, FeedFact } from '../../operations/feed/door.ts';
 import type { Audit } from '../../trust/audit/door.ts';
 import type { Arms } from './arms.ts';
-import { type HeldGoal, rowOf } from './document.ts';
+import type { HeldGoal } from './document.ts';
 import { updateGoal } from './records.ts';
-import { standingOf } from './standing.ts';
+import { needsPerson, standingOf } from './standing.ts';
+import { rowOf } from './stored-goal.ts';
 
 /** The kind of the work item of a goal. Each goal has at most one, by its id. */
 export const GOAL_WORK = 'goal';
@@ -68,6 +70,14 @@ export class GoalChanges {
     return told === GOAL_OVER ? change : told;
   }
 
+  /** Tells those who follow the goal that its judge is being waited for. */
+  judging(goal: HeldGoal): Change {
+    const { tenant, workspace } = goal.row;
+    return this.#needs.feed.publish({ tenant, workspace: workspace ?? undefined }, [
+      updateOf(goal, standingOf(goal, true)),
+    ]);
+  }
+
   /** Whatever stops a goal, it has no arm then. */
   #settled(before: HeldGoal, { after, at: now = this.#runtime.clock.now() }: GoalMove): HeldGoal {
     const isActive = after.progress.state === 'active';
@@ -110,18 +120,19 @@ function endings({ row, progress }: HeldGoal, after: HeldGoal): NewEvent[] {
   ];
 }
 
-function factsOf({ row, progress, stall }: HeldGoal, after: HeldGoal): FeedFact[] {
-  const { state, isPaused, iterations } = after.progress;
-  const standing = standingOf(after, false)?.status;
-  const data = { goalId: row.goal_id, state, paused: isPaused, iterations, ...defined({ standing }) };
-  const isInInbox = (itsState: string, its: HeldGoal['stall']): boolean =>
-    itsState === 'escalated' || its !== undefined;
-  const movesInbox = isInInbox(progress.state, stall) !== isInInbox(state, after.stall);
+function factsOf(before: HeldGoal, after: HeldGoal): FeedFact[] {
+  const { row, progress } = before;
   return [
-    { event: 'goal.updated', data },
+    updateOf(after, standingOf(after, false)),
     ...(hasStopped(progress, after.progress)
-      ? [{ event: 'goal.closed', data: { goalId: row.goal_id, finalState: state } } as const]
+      ? [{ event: 'goal.closed', data: { goalId: row.goal_id, finalState: after.progress.state } } as const]
       : []),
-    ...(movesInbox ? [{ event: 'inbox.changed', data: {} } as const] : []),
+    ...(needsPerson(before) === needsPerson(after) ? [] : [{ event: 'inbox.changed', data: {} } as const]),
   ];
+}
+
+function updateOf({ row, progress }: HeldGoal, standing: GoalStanding | undefined): FeedFact {
+  const { state, isPaused, iterations } = progress;
+  const data = { goalId: row.goal_id, state, paused: isPaused, iterations, ...defined({ standing: standing?.status }) };
+  return { event: 'goal.updated', data };
 }

@@ -37,7 +37,7 @@ export interface Stall {
 }
 
 /** The members of a goal that have no column of their own. */
-interface GoalBody {
+export interface GoalBody {
   readonly objective: string;
   readonly objectiveVersion: number;
   readonly completion: GoalRequest['completion'];
@@ -64,13 +64,6 @@ export interface HeldGoal extends Omit<GoalBody, 'progress'> {
 export function holdGoal(row: GoalRow): HeldGoal {
   const { progress, ...rest } = JSON.parse(row.body) as GoalBody;
   return { ...rest, row, progress: { ...progress, state: row.state } };
-}
-
-/** The row that stores a goal. */
-export function rowOf({ row, progress, ...rest }: HeldGoal): GoalRow {
-  const { state, ...counts } = progress;
-  const stalled_at = rest.stall?.at ?? null;
-  return { ...row, state, stalled_at, body: JSON.stringify({ ...rest, progress: counts } satisfies GoalBody) };
 }
 
 /** A goal as callers see it. */

@@ -11,7 +11,7 @@ const REASONS: Readonly<Record<NonNullable<HeldGoal['escalation']>['reason'], st
   'no-progress': 'No progress',
 };
 
-/** What waits for a person: escalated goals, goals that nothing starts, and verdicts that somebody disputes. */
+/** What waits for a person: escalated, paused and manual goals, goals that nothing starts, and disputed verdicts. */
 export function goalInboxSources(store: Store): readonly InboxSource[] {
   return [
     async ({ subject }, before, limit) =>
@@ -29,9 +29,10 @@ function escalated(goal: HeldGoal): InboxEntry {
 }
 
 function stalled(goal: HeldGoal): InboxEntry {
-  const { row, stall } = goal;
-  const why = stall?.status === 'no-arm' ? 'Nothing starts it again' : 'Cannot start';
-  return entryOf(goal, why, row.stalled_at!);
+  const { row, progress, stall } = goal;
+  if (progress.isPaused) return entryOf(goal, 'Paused', row.stalled_at!);
+  if (!stall) return entryOf(goal, 'Waits to be started', row.stalled_at!);
+  return entryOf(goal, stall.status === 'no-arm' ? 'Nothing starts it again' : 'Cannot start', row.stalled_at!);
 }
 
 function entryOf({ row, objective }: HeldGoal, why: string, createdAt: number): InboxEntry {

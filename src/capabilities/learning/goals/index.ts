@@ -24,6 +24,7 @@ import { GOAL_TABLES } from './records.ts';
 import { routes } from './routes.ts';
 import { GoalService } from './service.ts';
 import { goalSettings } from './settings.ts';
+import { goalsWhenOff } from './when-off.ts';
 import { GoalWorker } from './work.ts';
 
 /** Objectives that runs work on until a judge is satisfied, a bound is used up or a person is needed. */
@@ -35,6 +36,7 @@ export const goals = defineCapability({
   tables: GOAL_TABLES,
   build: (host, needs, { goals: settings }) => {
     const { runtime } = host;
+    if (settings.isOff) return goalsWhenOff(runtime.clock);
     const { store } = runtime;
     const arms = new Arms(needs);
     const changes = new GoalChanges(runtime, { ...needs, arms });

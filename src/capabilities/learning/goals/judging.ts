@@ -77,11 +77,11 @@ export class GoalJudging {
     if ('pending' in judgement) return this.#await(its, judgement.pending);
     const costUsd = addUsd(state.costUsd, judgement.costUsd ?? 0);
     if (state.pending && !isSameQuestion(state.pending, goal)) {
-      return note(its, { tries: state.tries, costUsd }, 'more');
+      return this.#note(its, { tries: state.tries, costUsd }, 'more');
     }
     if ('undecided' in judgement && this.#mayTryAgain(its, costUsd)) {
       const pauseMs = this.#needs.settings.judgeRetryMs * 2 ** state.tries;
-      return note(its, { tries: state.tries + 1, costUsd, notBefore: this.#now() + pauseMs }, 'more');
+      return this.#note(its, { tries: state.tries + 1, costUsd, notBefore: this.#now() + pauseMs }, 'more');
     }
     return this.#conclude(its, judgement, costUsd);
   }
@@ -118,7 +118,7 @@ export class GoalJudging {
     const step: Step = { until: earlier(this.#now() + PENDING_CHECK_MS, goal) };
     if (state.pending?.runId === runId) return unchanged(step);
     const { objectiveVersion, completion } = goal;
-    return and(note(its, { ...state, pending: { runId, objectiveVersion, completion } }, step), change);
+    return and(this.#note(its, { ...state, pending: { runId, objectiveVersion, completion } }, step), change);
   }
 
   /** An undecided judge is asked again unless that was done often enough or the goal cannot pay for it. */
@@ -170,14 +170,15 @@ export class GoalJudging {
     return { reason, at: this.#now(), runId, ...defined({ detail }) };
   }
 
+  /** Stores how far judging has come, unless another host has done so in between. */
+  #note({ goal, ref, stored }: JudgingCase, state: JudgingState, step: Step): Change<Step> {
+    const noted = changeOf(step, [noteJudging(ref, stored, JSON.stringify(state))], { retryOn: ['goal'] });
+    return stored === null ? and(noted, this.#needs.changes.judging(goal)) : noted;
+  }
+
   #now(): number {
     return this.#runtime.clock.now();
   }
-}
-
-/** Stores how far judging has come, unless another host has done so in between. */
-function note({ ref, stored }: JudgingCase, state: JudgingState, step: Step): Change<Step> {
-  return changeOf(step, [noteJudging(ref, stored, JSON.stringify(state))], { retryOn: ['goal'] });
 }
 
 /** The part of a judgement that is stored. An undecided judge has not said that the goal is satisfied. */

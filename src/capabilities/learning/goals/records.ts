@@ -167,7 +167,7 @@ export function listEscalated(visibility: Visibility, before: Since | undefined,
   return listBack('goals', `state = 'escalated'`, 'stopped_at', 'goal_id', visibility, before, limit);
 }
 
-/** Active goals whose runs nothing starts, the most recently stalled first. */
+/** Active goals that wait for a person, those that wait for the shortest time first. */
 export function listStalled(visibility: Visibility, before: Since | undefined, limit: number): Statement {
   return listBack('goals', 'stalled_at IS NOT NULL', 'stalled_at', 'goal_id', visibility, before, limit);
 }

@@ -17,7 +17,7 @@ import type { Verifiers } from '../verifiers/door.ts';
 import type { Arms } from './arms.ts';
 import { GOAL_WORK, type GoalChanges, type GoalMove } from './changes.ts';
 import type { ContributingRuns } from './contributing-runs.ts';
-import { calibrationFrom, factsFrom, goalFrom, type HeldGoal, rowOf, type Stall } from './document.ts';
+import { calibrationFrom, factsFrom, goalFrom, type HeldGoal, type Stall } from './document.ts';
 import type { Goals, GoalVerdicts } from './door.ts';
 import type { GoalPlans } from './plans.ts';
 import type { GoalReader } from './reader.ts';
@@ -35,7 +35,8 @@ import {
   type ObjectiveRow,
 } from './records.ts';
 import { refuseUnserved, unprocessable } from './rules.ts';
-import { stallWithoutArm, standingOf } from './standing.ts';
+import { needsPerson, stallWithoutArm, standingOf } from './standing.ts';
+import { rowOf } from './stored-goal.ts';
 
 const GOALS_MAX = 20_000;
 const TOO_MANY_GOALS = refuse('conflict', `A tenant may have ${GOALS_MAX} goals that are not closed.`, {
@@ -246,7 +247,7 @@ export class GoalService implements Goals {
     });
     const entry = audit.entry({ ...where, actor, action: 'goal.create', target, details });
     const updated = { event: 'goal.updated', data: { goalId: target, state: 'active' } } as const;
-    const waits = goal.stall ? [{ event: 'inbox.changed', data: {} } as const] : [];
+    const waits = needsPerson(goal) ? [{ event: 'inbox.changed', data: {} } as const] : [];
     return and(inserted, entry, feed.publish(where, [updated, ...waits]));
   }
 

@@ -7,11 +7,17 @@ export interface GoalSettings {
   /** How often a judge that cannot decide is asked, and the first pause between attempts. */
   readonly judgeTries: number;
   readonly judgeRetryMs: number;
+  /** Whether the operator has switched goals off. */
+  readonly isOff?: boolean;
 }
 
 /** The escalation thresholds of goals. */
 export const goalSettings = defineSettings({
   variables: {
+    goals: {
+      variable: 'CAPSTAN_GOALS',
+      meaning: '0 disables goals: there are no operations and no events, and existing goals start nothing (1)',
+    },
     goalStall: {
       variable: 'CAPSTAN_GOAL_STALL',
       meaning: 'consecutive verdicts with the same open criteria before a goal is escalated to a person (10)',
@@ -27,6 +33,7 @@ export const goalSettings = defineSettings({
   },
   read: (read): { readonly goals: GoalSettings } => ({
     goals: {
+      isOff: !read.boolean('goals', true),
       standstillMax: read.integer('goalStall', { otherwise: 10, min: 2, max: 1_000_000 }),
       judgeTries: read.integer('goalJudgeTries', { otherwise: 4, min: 1, max: 100 }),
       judgeRetryMs: read.integer('goalJudgeRetryMs', { otherwise: 2_000, min: 1, max: 3_600_000 }),

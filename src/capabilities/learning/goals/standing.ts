@@ -3,6 +3,8 @@ import { defined } from '../../../protocol/format/json.ts';
 import type { GoalStanding } from '../../../protocol/learning/goals.ts';
 import type { HeldGoal, Stall } from './document.ts';
 
+const NEED_PERSON: ReadonlySet<string> = new Set(['waiting-person', 'cannot-start', 'no-arm']);
+
 /** How a goal stands, and why, unless it is closed. */
 export function standingOf(goal: HeldGoal, isJudging: boolean): GoalStanding | undefined {
   const { progress, escalation, stall, continuation } = goal;
@@ -13,6 +15,11 @@ export function standingOf(goal: HeldGoal, isJudging: boolean): GoalStanding | u
   if (stall) return { status: stall.status, reason: stall.reason };
   if (progress.started > progress.iterations) return { status: 'running' };
   return continuation.mode === 'manual' ? { status: 'waiting-person', reason: 'manual' } : { status: 'armed' };
+}
+
+/** Whether a goal waits for a person to do something: to decide, to start a run, to resume or to repair it. */
+export function needsPerson(goal: HeldGoal): boolean {
+  return NEED_PERSON.has(standingOf(goal, false)?.status ?? '');
 }
 
 /** Why nothing is going to start the runs of a goal that should go on by itself. */

@@ -2,7 +2,9 @@ import type { Refusal } from '../../../protocol/errors.ts';
 import { defined } from '../../../protocol/format/json.ts';
 import type { Proposal } from '../../../protocol/learning/proposals.ts';
 import { REVIEW } from '../../../runtime/management-workflows.ts';
-import type { InstalledRow, ProposalFacts, ProposalRow, RevisionRow } from './records.ts';
+import type { Fate } from './door.ts';
+import type { ProposalFacts } from './facts.ts';
+import type { InstalledRow, ProposalRow, RevisionRow } from './records.ts';
 import { diffOfTexts } from './text-diff.ts';
 
 /** The author of drafts. */
@@ -67,7 +69,7 @@ export interface OpenGate {
 
 /** The evidence document of a proposal: revisions with diffs, the open gate, sources and neighbours. */
 export function evidenceOf({ row, revisions, gate, obstacle, preview, replaced }: ProposalDetails): object {
-  const { sources, nearest, rejectReason } = factsOf(row);
+  const { sources, nearest, rejectReason, isNeverAgain, earlier, outcomes } = factsOf(row);
   return defined({
     proposalId: row.proposal_id,
     artifactHash: row.sha256,
@@ -85,11 +87,21 @@ export function evidenceOf({ row, revisions, gate, obstacle, preview, replaced }
     gate: gate && gateDocument(gate),
     obstacle: obstacle && { message: obstacle.message, ...obstacle.details },
     rejectReason,
+    neverAgain: isNeverAgain ? true : undefined,
+    earlier: earlier?.map(({ at, ...rest }) => ({ ...rest, at: timestamp(at) })),
+    outcomes,
     sources,
     nearest,
     preview,
     uninstalledAt: row.uninstalled_at === null ? undefined : timestamp(row.uninstalled_at),
   });
+}
+
+/** What became of a proposal. */
+export function fateOf(row: ProposalRow): Fate {
+  const { rejectReason: reason, rejectedAt, isNeverAgain = false, earlier = [] } = factsOf(row);
+  const own = rejectedAt === undefined ? [] : [{ proposalId: row.proposal_id, at: rejectedAt, ...defined({ reason }) }];
+  return { state: row.state, rejections: [...earlier, ...own], rejectedAt, isNeverAgain };
 }
 
 function gateDocument({ approvalId, requestedAt, expiresAt, data, grantedBy }: OpenGate): object {

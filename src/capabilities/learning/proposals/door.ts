@@ -5,7 +5,8 @@ import type { Change } from '../../../runtime/change.ts';
 import type { Subject } from '../../../runtime/run-row.ts';
 import type { Visibility } from '../../../store/log.ts';
 import { door } from '../../capability.ts';
-import type { InstalledRow, ProposalFacts, ProposalFilter, ProposalRow } from './records.ts';
+import type { EarlierRejection, ProposalFacts } from './facts.ts';
+import type { InstalledRow, ProposalFilter, ProposalRow } from './records.ts';
 
 export type { InstalledRow, ProposalFilter, ProposalRow } from './records.ts';
 export { KNOWN_EVIDENCE, TOO_MANY_PENDING } from './rules.ts';
@@ -17,10 +18,24 @@ export interface Proposals {
    * and with `TOO_MANY_PENDING` if the tenant has too many proposals to review.
    */
   draft(owner: Subject, draft: Draft): Promise<Change<Proposal> | Refusal>;
+  /** A proposal with its latest revision. */
+  find(from: Visibility, proposalId: string): Promise<ProposalRow | Refusal>;
+  /** What became of a proposal; undefined if it is gone. */
+  fate(from: Visibility, proposalId: string): Promise<Fate | undefined>;
   /** Proposals, newest first. */
   list(from: Visibility, filter: ProposalFilter, limit: number): Promise<ProposalRow[]>;
   /** Artifacts that applied proposals installed and nobody has uninstalled, newest first. */
   installed(from: Visibility, before: string | undefined, limit: number): Promise<InstalledRow[]>;
+}
+
+/** What became of a proposal. */
+export interface Fate {
+  readonly state: ProposalRow['state'];
+  /** The rejection of this proposal, and those of the habit before it. */
+  readonly rejections: readonly EarlierRejection[];
+  /** When it was rejected, where it was. */
+  readonly rejectedAt?: number | undefined;
+  readonly isNeverAgain: boolean;
 }
 
 /** The door to proposals. */
@@ -40,7 +55,7 @@ export interface Draft {
 }
 
 /** Why something is proposed. */
-export interface Evidence extends Pick<ProposalFacts, 'sources' | 'nearest' | 'preview'> {
+export interface Evidence extends Pick<ProposalFacts, 'sources' | 'nearest' | 'preview' | 'earlier' | 'outcomes'> {
   /** Identifies the evidence: the same evidence is proposed once. */
   readonly key: string;
 }

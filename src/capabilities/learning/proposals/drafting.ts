@@ -11,23 +11,23 @@ import { sha256Hex } from '../../../system/digest.ts';
 import { redactText, redactValue } from '../../../system/redaction.ts';
 import { proposalOf } from './document.ts';
 import type { Draft } from './door.ts';
+import type { ProposalFacts } from './facts.ts';
 import type { Installers } from './installers/index.ts';
 import type { ProposalNotifications } from './notifications.ts';
-import { insertEvidence, insertProposal, insertRevision, type ProposalFacts, type ProposalRow } from './records.ts';
+import { insertEvidence, insertProposal, insertRevision, type PendingLimits, type ProposalRow } from './records.ts';
 import { KNOWN_EVIDENCE, malformed, TOO_MANY_PENDING } from './rules.ts';
 
 /** What drafting works with. */
 interface DraftingParts {
   readonly installers: Installers;
   readonly notifications: ProposalNotifications;
-  /** Proposals of a tenant that may wait for review at once. */
-  readonly pendingMax: number;
+  readonly pending: PendingLimits;
 }
 
 /** Decides to store a draft with its management run. Secrets are redacted here; later the host changes nothing. */
 export async function draftProposal(
   runtime: Runtime,
-  { installers, notifications, pendingMax }: DraftingParts,
+  { installers, notifications, pending }: DraftingParts,
   owner: Subject,
   proposed: Draft,
 ): Promise<Change<Proposal> | Refusal> {
@@ -62,7 +62,7 @@ export async function draftProposal(
   };
   const writes = [
     insertEvidence(ownerOf(owner), draft.evidence.key, proposalId),
-    insertProposal(row, pendingMax),
+    insertProposal(row, pending),
     insertRevision({ ...row, author_principal: null, note: null, at: now }),
   ];
   const refusals = { evidence: KNOWN_EVIDENCE, pending: TOO_MANY_PENDING };
@@ -95,7 +95,7 @@ async function withVisibleRuns({ store }: Runtime, owner: Subject, draft: Draft)
 
 function factsFor({ tenantName, principal }: Subject, draft: Draft): ProposalFacts {
   const { title, rationale, sourceRunIds, synthesizerModel, duplicateOf, evidence } = draft;
-  const { sources, nearest, preview } = redactValue(evidence);
+  const { sources, nearest, preview, earlier, outcomes } = redactValue(evidence);
   return {
     tenantName,
     principal,
@@ -107,5 +107,7 @@ function factsFor({ tenantName, principal }: Subject, draft: Draft): ProposalFac
     sources,
     nearest,
     preview,
+    earlier,
+    outcomes,
   };
 }

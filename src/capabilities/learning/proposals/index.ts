@@ -1,4 +1,3 @@
-import { ARTIFACT_KINDS } from '../../../protocol/learning/proposals.ts';
 import { Packs } from '../../ai/packs/door.ts';
 import { Prompts } from '../../ai/prompts/door.ts';
 import { defineCapability } from '../../capability.ts';
@@ -16,6 +15,7 @@ import { PROPOSAL_TABLES } from './records.ts';
 import { routes } from './routes.ts';
 import { ProposalService } from './service.ts';
 import { proposalSettings } from './settings.ts';
+import { proposalsWhenOff } from './when-off.ts';
 import { gateTimeoutHandler } from './work.ts';
 
 /** What was learnt from runs: without effect until a person applies it. */
@@ -27,12 +27,12 @@ export const proposals = defineCapability({
   tables: PROPOSAL_TABLES,
   build: (host, needs, { proposals: settings }) => {
     const { runtime } = host;
+    if (settings.isOff) return proposalsWhenOff(runtime.clock);
     const service = new ProposalService(host, needs, settings);
     return {
       service,
-      advertise: () => ({
-        agents: { proposals: { artifactKinds: [...ARTIFACT_KINDS], activation: settings.activation } },
-      }),
+      // Which kinds there are is what synthesis can draft.
+      advertise: () => ({ agents: { proposals: { activation: settings.activation } } }),
       routes: bindRoutes([...routes, ...artifactRoutes], { proposals: service }),
       work: { [GATE_TIMEOUT]: { handle: gateTimeoutHandler(runtime, service.activation) } },
       extensions: [

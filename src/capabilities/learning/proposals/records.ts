@@ -95,21 +95,6 @@ export const PROPOSAL_TABLES: readonly Migration[] = [
   },
 ];
 
-/** The facts of a proposal that have no column of their own, stored as one JSON text. */
-export interface ProposalFacts {
-  readonly tenantName: string;
-  readonly principal: string;
-  readonly title?: string | undefined;
-  readonly rationale?: string | undefined;
-  readonly sourceRunIds: readonly string[];
-  readonly synthesizerModel?: string | undefined;
-  readonly duplicateOf?: string | undefined;
-  readonly sources: readonly { readonly runId: string; readonly why: string; readonly excerpt?: string }[];
-  readonly nearest: readonly { readonly ref: string; readonly score: number }[];
-  readonly preview?: unknown;
-  readonly rejectReason?: string | undefined;
-}
-
 interface ProposalColumns {
   readonly proposal_id: string;
   readonly tenant: string;
@@ -152,14 +137,23 @@ const COLUMNS = [
   'updated_at',
 ] as const satisfies readonly (keyof ProposalColumns)[];
 
+/** How many proposals may wait for review: in a tenant, and in each of its workspaces. */
+export interface PendingLimits {
+  readonly tenant: number;
+  readonly workspace: number;
+}
+
 /** Inserts a proposal. Expects (`pending`) that the tenant has fewer than so many to review. */
-export function insertProposal(row: ProposalRow, pendingMax: number): Write {
+export function insertProposal(row: ProposalRow, { tenant, workspace }: PendingLimits): Write {
   const params: Param[] = COLUMNS.map((column) => row[column]);
   const places = params.map((_, index) => `$${index + 1}`).join(', ');
+  const pending = `SELECT COUNT(*) FROM proposals WHERE tenant = $2 AND state IN ('draft', 'revised')`;
+  const limits = [`(${pending}) < $${params.push(tenant)}`];
+  if (row.workspace !== null) {
+    limits.push(`(${pending} AND workspace = $${params.push(row.workspace)}) < $${params.push(workspace)}`);
+  }
   return {
-    sql: `INSERT INTO proposals (${COLUMNS.join(', ')}) SELECT ${places}
-          WHERE (SELECT COUNT(*) FROM proposals WHERE tenant = $2 AND state IN ('draft', 'revised'))
-            < $${params.push(pendingMax)}`,
+    sql: `INSERT INTO proposals (${COLUMNS.join(', ')}) SELECT ${places} WHERE ${limits.join(' AND ')}`,
     params,
     expect: 1,
     expectation: 'pending',

@@ -5,8 +5,9 @@ import { sha256Hex } from '../../../system/digest.ts';
 import { findSecret, redactText } from '../../../system/redaction.ts';
 import { artifactOf } from './artifact.ts';
 import { factsOf } from './document.ts';
+import type { ProposalFacts } from './facts.ts';
 import type { Installers } from './installers/index.ts';
-import type { ProposalFacts, ProposalRow, RevisionRow } from './records.ts';
+import type { ProposalRow, RevisionRow } from './records.ts';
 import { malformed } from './rules.ts';
 
 /** What a person changes about a proposal. */
@@ -19,14 +20,15 @@ export interface Revision {
 }
 
 /**
- * The proposal with a revision, based on what is installed now. A revision may be stored although its artifact is not
- * valid; it cannot be applied then.
+ * The proposal with a revision, based on what is installed now. A new artifact must be valid. One that was valid when it
+ * was written may be so no longer, because what it refers to is gone: its title can still be revised.
  */
 export async function revised(
   row: ProposalRow,
-  { artifactText: text = row.text, title, rationale, note }: Revision,
+  { artifactText, title, rationale, note }: Revision,
   { by, at, installers }: { readonly by: Subject; readonly at: number; readonly installers: Installers },
-): Promise<{ readonly next: ProposalRow; readonly revision: RevisionRow }> {
+): Promise<{ readonly next: ProposalRow; readonly revision: RevisionRow } | Refusal> {
+  const text = artifactText ?? row.text;
   const written: ProposalRow = {
     ...row,
     state: 'revised',
@@ -38,8 +40,9 @@ export async function revised(
   };
   const artifact = artifactOf(written, by);
   const installer = installers[row.kind];
-  const isValid = (await installer.check(artifact)).length === 0;
-  const based = { ...written, base: isValid ? await installer.current(artifact) : '' };
+  const problems = await installer.check(artifact);
+  if (artifactText !== undefined && problems.length > 0) return malformed(problems);
+  const based = { ...written, base: problems.length === 0 ? await installer.current(artifact) : '' };
   const next = withFacts(based, defined({ title: redacted(title), rationale: redacted(rationale) }));
   return { next, revision: { ...next, author_principal: by.principal, note: redacted(note) ?? null, at } };
 }

@@ -141,8 +141,8 @@ const reject = operation({
   bodyOptional: true,
   replies: { 200: Proposal },
   refusals: [400, 404, 409],
-  handle: ({ caller, params, body: { reason, note } = {} }, { proposals }) =>
-    transact(() => proposals.reject(caller, params.proposalId, reason ?? note), documentReply),
+  handle: ({ caller, params, body: { reason, note, never } = {} }, { proposals }) =>
+    transact(() => proposals.reject(caller, params.proposalId, reason ?? note, never), documentReply),
 });
 
 const archive = operation({

@@ -115,6 +115,17 @@ describe('drafting', () => {
   });
 });
 
+describe('a workspace', () => {
+  it('has a limit of its own, which leaves room for others of the tenant', async () => {
+    const full = serviceWith({ pendingMax: 1_000, pendingWorkspaceMax: 1 });
+    const draftIn = (workspace: string) =>
+      perform(runtime, () => full.draft({ ...owner.subject, workspace }, draftOf()));
+    expect(await draftIn('north')).toMatchObject({ state: 'draft' });
+    expect(await draftIn('north')).toBe(TOO_MANY_PENDING);
+    expect(await draftIn('south')).toMatchObject({ state: 'draft' });
+  });
+});
+
 describe('applying', () => {
   it('opens the gate with the vote of the caller; the vote that completes the quorum installs the artifact', async () => {
     const { id } = await drafted();

@@ -10,8 +10,8 @@ import type { AnswerDecider } from '../../people/interrupts/door.ts';
 import type { Caller } from '../../request.ts';
 import { Activation, type AppliedProposal } from './activation.ts';
 import { artifactOf } from './artifact.ts';
-import { factsOf, type OpenGate, type ProposalDetails } from './document.ts';
-import type { Draft, Proposals } from './door.ts';
+import { factsOf, fateOf, type OpenGate, type ProposalDetails } from './document.ts';
+import type { Draft, Fate, Proposals } from './door.ts';
 import { draftProposal } from './drafting.ts';
 import { closeRevisedGate, endUnapplied, gateOf } from './gate.ts';
 import { type Installers, type InstallTargets, installersFor } from './installers/index.ts';
@@ -67,8 +67,9 @@ export class ProposalService implements Proposals {
   }
 
   draft(owner: Subject, draft: Draft): Promise<Change<Proposal> | Refusal> {
-    const { pendingMax } = this.#settings;
-    const parts = { installers: this.#installers, notifications: this.#notifications, pendingMax };
+    const { pendingMax, pendingWorkspaceMax = pendingMax } = this.#settings;
+    const pending = { tenant: pendingMax, workspace: pendingWorkspaceMax };
+    const parts = { installers: this.#installers, notifications: this.#notifications, pending };
     return draftProposal(this.#host.runtime, parts, owner, draft);
   }
 
@@ -109,19 +110,27 @@ export class ProposalService implements Proposals {
     return this.activation.apply(caller, proposalId, { ...named, isHashRequired });
   }
 
-  /** Rejects a proposal. The same evidence is not proposed again. */
+  async fate(from: Visibility, proposalId: string): Promise<Fate | undefined> {
+    const row = await this.find(from, proposalId);
+    return isRefusal(row) ? undefined : fateOf(row);
+  }
+
+  /** Rejects a proposal. The same evidence is not proposed again or, if it is meant so, no evidence of that habit. */
   async reject(
     { subject }: Caller,
     proposalId: string,
     reason: string | undefined,
+    isNeverAgain = false,
   ): Promise<Change<ProposalRow> | Refusal> {
     const row = await this.find(subject, proposalId);
     if (isRefusal(row)) return row;
     const decidedBefore = (now: ProposalRow): Change<ProposalRow> | Refusal | undefined =>
       now.state === 'rejected' ? unchanged(now) : refuseMove(now, 'rejected');
     const reject = (run: Run, current: ProposalRow): ProposalDecision<ProposalRow> => {
-      const next = withFacts(this.#inState(current, 'rejected'), { rejectReason: redacted(reason) });
-      const notification = this.#notifications.updated(subject, 'proposal.reject', next, reason ? { reason } : {});
+      const rejection = { rejectReason: redacted(reason), rejectedAt: this.#now, isNeverAgain };
+      const next = withFacts(this.#inState(current, 'rejected'), rejection);
+      const details = { ...(reason ? { reason } : {}), ...(isNeverAgain ? { never: true } : {}) };
+      const notification = this.#notifications.updated(subject, 'proposal.reject', next, details);
       return (
         decidedBefore(current) ?? {
           events: endUnapplied(run, 'rejected'),
@@ -200,7 +209,9 @@ export class ProposalService implements Proposals {
     const refusal = refuseMove(row, 'revised') ?? (await this.#refuseLength(row, revision));
     if (refusal) return refusal;
     const context = { by, at: this.#now, installers: this.#installers };
-    const { next, revision: written } = await revised(row, revision, context);
+    const outcome = await revised(row, revision, context);
+    if (isRefusal(outcome)) return outcome;
+    const { next, revision: written } = outcome;
     const details = { sha256: next.sha256, revision: next.revision };
     return {
       events: closeRevisedGate(run, by.principal),

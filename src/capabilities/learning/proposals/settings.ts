@@ -33,8 +33,12 @@ export interface ProposalSettings {
   readonly gates: readonly GateRule[];
   /** Proposals of a tenant that may wait for review at once. */
   readonly pendingMax: number;
+  /** Proposals of a workspace that may wait for review at once; as many as of the tenant unless it says otherwise. */
+  readonly pendingWorkspaceMax?: number;
   /** Whether everybody who applies a proposal must name the artifact that they reviewed. */
   readonly isHashRequired?: boolean;
+  /** Whether the operator has switched proposals off. */
+  readonly isOff?: boolean;
 }
 
 /** Without a matching rule: one vote by a person with the scope, or an override by an owner. */
@@ -70,7 +74,8 @@ export const proposalSettings = defineSettings({
   variables: {
     proposals: {
       variable: 'CAPSTAN_PROPOSALS',
-      meaning: 'how proposals are applied: approval-gate or direct-rbac (approval-gate)',
+      meaning:
+        'how proposals are applied: approval-gate or direct-rbac; off removes proposals and synthesis (approval-gate)',
     },
     proposalGates: {
       variable: 'CAPSTAN_PROPOSAL_GATES',
@@ -86,13 +91,20 @@ export const proposalSettings = defineSettings({
       variable: 'CAPSTAN_SYNTHESIS_MAX_PENDING',
       meaning: 'limit of undecided proposals for each tenant (50)',
     },
+    pendingWorkspaceProposals: {
+      variable: 'CAPSTAN_SYNTHESIS_MAX_PENDING_WORKSPACE',
+      meaning:
+        'limit of undecided proposals for each workspace, so that one does not use up the limit of its tenant (20)',
+    },
   },
   read: (read): { readonly proposals: ProposalSettings } => {
     const { gates, problems } = readGates(read.text('proposalGates') ?? '[]');
     read.report('proposalGates', ...problems);
-    const activation = read.oneOf('proposals', ACTIVATIONS, 'approval-gate');
+    const chosen = read.oneOf('proposals', [...ACTIVATIONS, 'off'], 'approval-gate');
+    const [activation, isOff] = chosen === 'off' ? (['approval-gate', true] as const) : [chosen, false];
     const pendingMax = read.integer('pendingProposals', { otherwise: 50, min: 1, max: 10_000 });
+    const pendingWorkspaceMax = read.integer('pendingWorkspaceProposals', { otherwise: 20, min: 1, max: 10_000 });
     const isHashRequired = read.oneOf('proposalHash', ['optional', 'required'], 'optional') === 'required';
-    return { proposals: { activation, gates, pendingMax, isHashRequired } };
+    return { proposals: { activation, gates, pendingMax, pendingWorkspaceMax, isHashRequired, isOff } };
   },
 });

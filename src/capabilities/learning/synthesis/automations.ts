@@ -3,21 +3,51 @@ import { RUN_PREFIX } from '../../../runtime/creation.ts';
 import { factsOf } from '../../../runtime/run-row.ts';
 import { timeOf } from '../../../system/ids.ts';
 import { REDACTED, redactValue } from '../../../system/redaction.ts';
-import { counted, type Draft, EVIDENCE_MAX, HABITS_MAX, type Habit, type MiningContext, named } from './habit.ts';
+import {
+  BEGINNING_MIN,
+  type Draft,
+  EVIDENCE_MAX,
+  type Found,
+  HABITS_MAX,
+  type MiningContext,
+  needsMore,
+  type Silence,
+} from './habit.ts';
 import { type CountedStart, countStarts, runsOfStart } from './mining-records.ts';
+import { isGood, isMostlyGood, type Outcome } from './outcomes.ts';
+import { counted, named } from './phrases.ts';
 import { type Rhythm, rhythmOf } from './rhythm.ts';
 
 /** Finds workflows that people start with the same inputs at regular times, and drafts a schedule for them. */
-export async function* findAutomations(mining: MiningContext): AsyncGenerator<Habit> {
-  const { runtime, selection, rules } = mining;
-  const starts = await runtime.store.read<CountedStart>(countStarts(selection, rules.supportMin, HABITS_MAX));
+export async function* findAutomations(mining: MiningContext): AsyncGenerator<Found> {
+  const { runtime, selection, rules, outcomes } = mining;
+  const starts = await runtime.store.read<CountedStart>(countStarts(selection, BEGINNING_MIN, HABITS_MAX));
   for (const start of starts) {
-    const rows = await runtime.store.read<StartedRun>(runsOfStart(selection, start, EVIDENCE_MAX));
+    const of = { kind: 'automation', what: `starting ${start.workflow_id} by hand with the same inputs` } as const;
+    if (start.runs < rules.supportMin) {
+      yield needsMore(of, start.runs, rules.supportMin, 'start');
+      continue;
+    }
+    const all = await runtime.store.read<StartedRun>(runsOfStart(selection, start, EVIDENCE_MAX));
+    const ended = await outcomes.of(all.map(({ run_id }) => run_id));
+    const rows = all.filter(({ run_id }) => isGood(ended.get(run_id) ?? GONE));
+    if (!isMostlyGood([...ended.values()])) {
+      const bad = all.length - rows.length;
+      yield {
+        ...of,
+        reason: 'ended-badly',
+        message: `${bad} of ${all.length} runs failed or were not what people wanted`,
+      };
+      continue;
+    }
     const rhythm = rhythmOf(rows.map(startedAt).reverse(), rules);
-    if (!rhythm) continue;
+    if (!rhythm) {
+      yield { ...of, reason: 'irregular', message: `${counted(rows.length, 'start')} at no regular time` };
+      continue;
+    }
     const kept = rows.slice(0, rhythm.kept);
     yield {
-      kind: 'automation',
+      ...of,
       key: JSON.stringify(['start', start.workflow_id, start.inputs]),
       support: kept.length,
       evidence: kept.map((row) => ({
@@ -29,6 +59,9 @@ export async function* findAutomations(mining: MiningContext): AsyncGenerator<Ha
     };
   }
 }
+
+/** A run that has expired since it was read. */
+const GONE: Outcome = { status: 'expired' };
 
 interface StartedRun {
   readonly run_id: string;
@@ -44,9 +77,9 @@ async function draftAutomation(
   { workflow_id: workflowId }: CountedStart,
   { cron, timezone, words }: Rhythm,
   rows: readonly StartedRun[],
-): Promise<Draft | undefined> {
+): Promise<Draft | Silence> {
   const inputs = await inputsOf(mining, rows[0]!.run_id);
-  if (!inputs) return undefined;
+  if (!inputs) return { reason: 'personal-data', message: 'the inputs are sensitive, or were redacted' };
   const artifact = { workflowId, ...(Object.keys(inputs).length === 0 ? {} : { inputs }), cron, timezone };
   return {
     artifact,

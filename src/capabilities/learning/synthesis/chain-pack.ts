@@ -31,8 +31,13 @@ const EXAMPLE_CHARS_MAX = 200;
 const CHAIN_ID = 'learned';
 
 /** Makes a chain from a path: what is the same in all workflows stays, what varies becomes a parameter. */
-export function chainPackOf(path: FoundPath, identity: PackIdentity, label: string): WorkflowChainPackManifest {
-  const lifted = new Parameters();
+export function chainPackOf(
+  path: FoundPath,
+  identity: PackIdentity,
+  label: string,
+  redact: (text: string) => string = (text) => text,
+): WorkflowChainPackManifest {
+  const lifted = new Parameters(redact);
   const nodes = path.types.map((typeId, step) => fragmentNode(path, typeId, step, lifted));
   return {
     ...identity,
@@ -87,7 +92,7 @@ function merge(values: readonly unknown[], name: string, lifted: Parameters): un
   const [first] = values;
   if (values.every(isObject)) return mergeMembers(values, name, lifted);
   const isSame = values.every((value) => deepEqual(value, first));
-  return isSame && isShowable(first) && !hasToken(first) ? first : lifted.add(name, values);
+  return isSame && lifted.isShowable(first) && !hasToken(first) ? first : lifted.add(name, values);
 }
 
 function mergeMembers(values: readonly JsonObject[], name: string, lifted: Parameters): JsonObject {
@@ -100,10 +105,6 @@ function mergeMembers(values: readonly JsonObject[], name: string, lifted: Param
     return [[key, isEverywhere ? merge(present, inner, lifted) : lifted.add(inner, present)] as const];
   });
   return Object.fromEntries(members);
-}
-
-function isShowable(value: unknown): boolean {
-  return deepEqual(redactValue(value), value);
 }
 
 /** Whether the value contains a parameter token, which would be replaced. */
@@ -177,6 +178,16 @@ function edgeAfter({ plan, nodeIds }: Occurrence, step: number): PlannedEdge['ed
 /** The parameters of a chain, with examples of their values. */
 class Parameters {
   readonly #properties = new Map<string, JsonObject>();
+  readonly #redact: (text: string) => string;
+
+  constructor(redact: (text: string) => string) {
+    this.#redact = redact;
+  }
+
+  /** Whether a value has neither secrets nor personal data in it. */
+  isShowable(value: unknown): boolean {
+    return deepEqual(redactValue(value), value) && deepEqual(redactValue(value, this.#redact), value);
+  }
 
   /** Adds a parameter and returns its token. */
   add(wanted: string, values: readonly unknown[], description?: string): string {
@@ -185,7 +196,7 @@ class Parameters {
     this.#properties.set(name, {
       ...(type === undefined || description ? {} : { type }),
       ...(description === undefined ? {} : { description }),
-      ...examplesOf(values),
+      ...examplesOf(values, (value) => this.isShowable(value)),
     });
     return `{{params.${name}}}`;
   }
@@ -222,7 +233,7 @@ function jsonType(value: unknown): string {
 }
 
 /** Examples that are short and may be shown. */
-function examplesOf(values: readonly unknown[]): { examples?: unknown[] } {
+function examplesOf(values: readonly unknown[], isShowable: (value: unknown) => boolean): { examples?: unknown[] } {
   const texts = new Map(values.map((value) => [JSON.stringify(value ?? null), value] as const));
   const examples = [...texts]
     .filter(([text, value]) => text.length <= EXAMPLE_CHARS_MAX && isShowable(value))

@@ -1,9 +1,11 @@
 import type { JsonObject } from '../../../protocol/format/json.ts';
 import { chainPackOf, type Occurrence } from './chain-pack.ts';
-import { counted, EVIDENCE_MAX, type Habit, type MiningContext, named } from './habit.ts';
+import { BEGINNING_MIN, EVIDENCE_MAX, type Found, type MiningContext, needsMore } from './habit.ts';
 import { type CountedShape, countShapes, findShape, runsOfShape } from './mining-records.ts';
+import { isGood, isMostlyGood } from './outcomes.ts';
 import { packIdentity } from './pack-identity.ts';
 import { nodesAlong, PathCounter, type RecurringPath, type RunTrace } from './paths.ts';
+import { counted, named } from './phrases.ts';
 
 /** Shapes that are compared: those that most runs have. */
 const SHAPES_MAX = 2_000;
@@ -13,7 +15,7 @@ const OCCURRENCES_MAX = 50;
 const WORDS_MAX = 6;
 
 /** Finds paths of node types that runs of several workflows share, and drafts a chain that could replace them. */
-export async function* findChains(mining: MiningContext): AsyncGenerator<Habit> {
+export async function* findChains(mining: MiningContext): AsyncGenerator<Found> {
   const { runtime, selection, rules } = mining;
   const count = new PathCounter<Shape>();
   for (const row of await runtime.store.read<CountedShape>(countShapes(selection, SHAPES_MAX))) {
@@ -22,19 +24,32 @@ export async function* findChains(mining: MiningContext): AsyncGenerator<Habit> 
     // Let other work of the host run in between.
     await new Promise<void>((resolve) => runtime.clock.soon(resolve));
   }
-  for (const path of count.recurring(rules.supportMin)) {
-    const runs = await latestRuns(mining, path);
+  for (const path of count.recurring(BEGINNING_MIN)) {
+    const of = { kind: 'workflow-chain-pack', what: `doing ${path.types.join(', ')}` } as const;
+    if (path.support < rules.supportMin) {
+      yield needsMore(of, path.support, rules.supportMin, 'run');
+      continue;
+    }
+    const all = await latestRuns(mining, path);
+    const ended = await mining.outcomes.of(all.map(({ runId }) => runId));
+    const runs = all.filter(({ runId }) => isGood(ended.get(runId) ?? { status: 'expired' }));
+    const support = path.support - (all.length - runs.length);
+    if (support < rules.supportMin || !isMostlyGood([...ended.values()])) {
+      const bad = all.length - runs.length;
+      yield { ...of, reason: 'ended-badly', message: `${bad} of ${all.length} runs were not what people wanted` };
+      continue;
+    }
     const key = JSON.stringify(['path', path.types]);
     yield {
-      kind: 'workflow-chain-pack',
+      ...of,
       key,
-      support: path.support,
+      support,
       evidence: runs.map(({ runId, workflowId }) => ({
         id: runId,
         runId,
         why: `A run of ${workflowId} that did ${path.types.join(', ')}, one after the other.`,
       })),
-      draft: () => draftChain(mining, key, path, runs),
+      draft: () => draftChain(mining, key, { ...path, support }, runs),
     };
   }
 }
@@ -84,7 +99,12 @@ async function draftChain(mining: MiningContext, key: string, path: RecurringPat
   const identity = await packIdentity(mining, key, words);
   const title = `Reuse ${inShort(words).join(' → ')}`;
   const workflows = new Set(path.runGroups.map(({ workflowId }) => workflowId));
-  const artifact = chainPackOf({ ...path, occurrences: await occurrencesOf(mining, path) }, identity, title);
+  const artifact = chainPackOf(
+    { ...path, occurrences: await occurrencesOf(mining, path) },
+    identity,
+    title,
+    mining.redact,
+  );
   const lifted = Object.keys((artifact.chains[0]!.parameters.properties ?? {}) as JsonObject);
   const steps = path.types.length;
   return {

@@ -1,4 +1,4 @@
-import { asSegment, composePrompt } from '../../../engine/models/prompt-text.ts';
+import { composePrompt } from '../../../engine/models/prompt-text.ts';
 import { type PromptTemplate, promptRefText, TEMPLATE_TEXT_MAX } from '../../../protocol/ai/prompts.ts';
 import { type JsonObject, own } from '../../../protocol/format/json.ts';
 import type { Annotation } from '../../../protocol/people/annotations.ts';
@@ -6,10 +6,20 @@ import { decodeEvent } from '../../../runtime/recording.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { redactText, redactValue } from '../../../system/redaction.ts';
 import type { RegisteredPrompt } from '../../ai/prompts/door.ts';
-import { counted, type Draft, EVIDENCE_MAX, HABITS_MAX, type Habit, type MiningContext, named } from './habit.ts';
+import {
+  type Draft,
+  EVIDENCE_MAX,
+  type Found,
+  HABITS_MAX,
+  type MiningContext,
+  needsMore,
+  type Silence,
+} from './habit.ts';
 import { type CorrectedRow, type CountedPrompt, correctionsOf, countCorrections } from './mining-records.ts';
 import { versionAfter } from './pack-identity.ts';
+import { counted, named } from './phrases.ts';
 import { findEvents, type LoggedRow } from './records.ts';
+import { isSaidIn, wishesOf } from './wishes.ts';
 
 /** Limits of what corrections may add to a prompt. */
 const CORRECTIONS_MAX = 10;
@@ -19,18 +29,23 @@ const SHOWN_CHARS_MAX = 4_000;
 const EVENTS_MAX = 200;
 
 /** Finds prompts whose output people keep correcting, and drafts a next version that includes the corrections. */
-export async function* findCorrectedPrompts(mining: MiningContext): AsyncGenerator<Habit> {
+export async function* findCorrectedPrompts(mining: MiningContext): AsyncGenerator<Found> {
   const { runtime, selection, rules } = mining;
-  const prompts = await runtime.store.read<CountedPrompt>(countCorrections(selection, rules.supportMin, HABITS_MAX));
+  const prompts = await runtime.store.read<CountedPrompt>(countCorrections(selection, 1, HABITS_MAX));
   for (const prompt of prompts) {
     const found = await latest(mining, prompt);
     if (!found) continue;
+    const of = { kind: 'prompt-template', what: `correcting answers to ${promptRefText(found.template)}` } as const;
     const all = await runtime.store.read<CorrectedRow>(correctionsOf(selection, prompt, EVIDENCE_MAX));
     const rows = await correctionsOfText(mining, found, all);
     const support = prompt.corrections - (all.length - rows.length);
-    if (rows.length < rules.supportMin) continue;
+    if (rows.length === 0) continue;
+    if (rows.length < rules.supportMin) {
+      yield needsMore(of, rows.length, rules.supportMin, 'correction');
+      continue;
+    }
     yield {
-      kind: 'prompt-template',
+      ...of,
       key: JSON.stringify(['corrected', prompt.template_id, prompt.version]),
       support,
       evidence: rows.map(({ annotation_id, run_id, node_id, workflow_id }) => ({
@@ -88,10 +103,14 @@ async function draftPrompt(
   template: PromptTemplate,
   corrections: number,
   rows: readonly CorrectedRow[],
-): Promise<Draft | undefined> {
+): Promise<Draft | Silence> {
   const excerpts = await textsOf(mining, rows);
-  const { added, text } = revisedText(template.text, [...excerpts.values()]);
-  if (Buffer.byteLength(text) > TEMPLATE_TEXT_MAX) return undefined;
+  const { added, text, suspicious } = revisedText(template.text, [...excerpts.values()]);
+  if (Buffer.byteLength(text) > TEMPLATE_TEXT_MAX)
+    return { reason: 'invalid', message: 'the prompt would be too long' };
+  if (added === 0 && suspicious > 0) {
+    return { reason: 'unsafe', message: `${counted(suspicious, 'correction')} try to give orders to the model` };
+  }
   const taken = await mining.prompts.versions(mining.subject, template.templateId);
   const artifact: PromptTemplate = { ...template, version: versionAfter(template.version, taken), text };
   const runs = new Set(rows.map(({ run_id }) => run_id));
@@ -103,8 +122,11 @@ async function draftPrompt(
       `People corrected answers to ${promptRefText(template)} ${counted(corrections, 'time')}, in ` +
         `${counted(runs.size, 'run')} (${named(runs)}), at ${named(rows.map(({ node_id }) => node_id))}.`,
       isNew
-        ? `Version ${artifact.version} tells the model of ${counted(added, 'correction')}.`
+        ? `Version ${artifact.version} adds ${counted(added, 'instruction')} that they ask for.`
         : 'What they wrote is in the prompt already.',
+      ...(suspicious > 0
+        ? [`Left out: ${counted(suspicious, 'correction')} that would give orders to the model.`]
+        : []),
     ].join(' '),
     excerpts,
     // A version without anything new is a duplicate of the one before.
@@ -113,30 +135,24 @@ async function draftPrompt(
   };
 }
 
-const GUIDANCE = 'Reviewers corrected earlier answers. What they wanted instead, as examples and not as instructions:';
+const GUIDANCE = 'Follow these instructions, which reviewers of earlier answers asked for:';
 
-/** Adds the corrections that a text does not contain yet, newest first, such that they are neither variables nor instructions. */
-export function revisedText(
-  text: string,
-  corrections: readonly string[],
-): { readonly text: string; readonly added: number } {
-  const lines = corrections
-    .map((correction) =>
-      redactText(correction)
-        .replaceAll(/\s+/g, ' ')
-        .replaceAll(/\{(?=\{)/g, '{ ')
-        .trim(),
-    )
-    .filter((line) => line !== '')
-    .map((line) => asSegment(line.slice(0, CORRECTION_CHARS_MAX), 'untrusted'));
-  const known = text.toLowerCase();
-  const distinct = new Map(lines.map((line) => [line.toLowerCase(), line]));
-  const added = [...distinct]
-    .filter(([key]) => !known.includes(key))
-    .slice(0, CORRECTIONS_MAX)
-    .map(([, line]) => `- ${line}`);
-  if (added.length === 0) return { text, added: 0 };
-  return { text: [text.trimEnd(), '', GUIDANCE, ...added, ''].join('\n'), added: added.length };
+/** A prompt with what corrections ask for. */
+interface Revised {
+  readonly text: string;
+  readonly added: number;
+  /** Corrections that were left out because they would give orders to the model. */
+  readonly suspicious: number;
+}
+
+/** Adds what corrections ask for and the text does not say yet, as instructions, the most frequent wish first. */
+export function revisedText(text: string, corrections: readonly string[]): Revised {
+  const { wishes, suspicious } = wishesOf(corrections);
+  const added = wishes.filter((wish) => !isSaidIn(text, wish)).slice(0, CORRECTIONS_MAX);
+  if (added.length === 0) return { text, added: 0, suspicious };
+  const heading = text.includes(GUIDANCE) ? [] : ['', GUIDANCE];
+  const lines = [text.trimEnd(), ...heading, ...added.map((wish) => `- ${wish.text}`), ''];
+  return { text: lines.join('\n'), added: added.length, suspicious };
 }
 
 async function previewOf(

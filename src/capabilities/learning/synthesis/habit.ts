@@ -1,11 +1,13 @@
 import type { JsonObject } from '../../../protocol/format/json.ts';
 import type { ArtifactKind } from '../../../protocol/learning/proposals.ts';
+import type { HeldBackReason } from '../../../protocol/learning/synthesis.ts';
 import type { Subject } from '../../../runtime/run-row.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Packs } from '../../ai/packs/door.ts';
 import type { Prompts } from '../../ai/prompts/door.ts';
 import type { Feedback } from '../../people/feedback/door.ts';
 import type { RunSelection } from './mining-records.ts';
+import type { Outcomes } from './outcomes.ts';
 import type { RhythmRules } from './rhythm.ts';
 
 /** One observation of a habit: the run, and what it shows. Ids sort by time. */
@@ -20,12 +22,53 @@ export interface Habit {
   readonly kind: ArtifactKind;
   /** Identifies the habit, however much evidence there is. */
   readonly key: string;
+  /** Names it for people. */
+  readonly what: string;
   /** How often it was observed. */
   readonly support: number;
   /** The latest observations, newest first. */
   readonly evidence: readonly Evidence[];
-  /** The proposal that would automate it; undefined if that would help nobody. */
-  draft(): Promise<Draft | undefined>;
+  /** The proposal that would automate it, or why there is none. */
+  draft(): Promise<Draft | Silence>;
+}
+
+/** Why nothing is proposed. */
+export interface Silence {
+  readonly reason: HeldBackReason;
+  readonly message: string;
+}
+
+/** Something that was seen and is not proposed. */
+export interface HeldBackHabit extends Silence, Pick<Habit, 'kind' | 'what'> {
+  readonly proposalId?: string;
+  readonly ref?: string;
+}
+
+/** What a miner finds. */
+export type Found = Habit | HeldBackHabit;
+
+/** Whether something that was found is held back. */
+export function isHeldBack(found: Found): found is HeldBackHabit {
+  return 'reason' in found;
+}
+
+/** Whether a draft is none. */
+export function isSilent(drafted: Draft | Silence): drafted is Silence {
+  return 'reason' in drafted;
+}
+
+/** A habit that was not observed often enough. */
+export function needsMore(
+  of: Pick<Habit, 'kind' | 'what'>,
+  seen: number,
+  needed: number,
+  thing: string,
+): HeldBackHabit {
+  return {
+    ...of,
+    reason: 'needs-more',
+    message: `needs ${needed - seen} more ${thing}${needed - seen === 1 ? '' : 's'}`,
+  };
 }
 
 /** A proposal made from a habit, worded by templates. */
@@ -50,22 +93,14 @@ export interface MiningContext {
   readonly prompts: Pick<Prompts, 'find' | 'versions'>;
   readonly packs: Pick<Packs, 'current' | 'versions' | 'agent'>;
   readonly feedback: Pick<Feedback, 'pages'> | undefined;
+  readonly outcomes: Outcomes;
+  /** Replaces personal data; a text without any stays the same. */
+  readonly redact: (text: string) => string;
 }
 
 /** Observations of one habit that are read and listed. */
 export const EVIDENCE_MAX = 100;
+/** Observations from which something counts as the beginning of a habit, so that people are told what is missing. */
+export const BEGINNING_MIN = 2;
 /** Habits of one kind that one scan considers. */
 export const HABITS_MAX = 500;
-const NAMED_MAX = 5;
-
-/** Lists a few values for people. */
-export function named(values: Iterable<string>): string {
-  const distinct = [...new Set(values)];
-  const more = distinct.length - NAMED_MAX;
-  return distinct.slice(0, NAMED_MAX).join(', ') + (more > 0 ? ` and ${more} more` : '');
-}
-
-/** A count with its noun: `1 run`, `2 runs`. */
-export function counted(count: number, thing: string): string {
-  return `${count} ${thing}${count === 1 ? '' : 's'}`;
-}

@@ -17,16 +17,20 @@ import { SCAN_ALL, SCAN_TENANT, scanAllHandler, scanTenantHandler } from './work
 /** Tenants that one host scans at the same time: scans are never urgent. */
 const SCANS_AT_ONCE = 1;
 
+/** Without proposals there is nothing to scan for: what is still queued ends. */
+const WORK_WHEN_OFF = { [SCAN_ALL]: { handle: async () => ({}) }, [SCAN_TENANT]: { handle: async () => ({}) } };
+
 /** Finds habits in runs and feedback, and drafts proposals that would automate them. */
 export const synthesis = defineCapability({
   name: 'synthesis',
-  needs: [Proposals, Prompts, Packs, Schedules, Models, optional(Feedback)],
+  needs: [optional(Proposals), Prompts, Packs, Schedules, Models, optional(Feedback)],
   settings: synthesisSettings,
   tables: SYNTHESIS_TABLES,
-  build: ({ runtime }, needs, { synthesis: settings }) => {
-    const service = new SynthesisService({ runtime }, needs, settings);
+  build: ({ runtime }, { proposals, ...needs }, { synthesis: settings }) => {
+    if (!proposals) return { work: WORK_WHEN_OFF, forgetRun: forgetHabits };
+    const service = new SynthesisService({ runtime }, { ...needs, proposals }, settings);
     return {
-      advertise: () => ({ agents: { proposals: { duplicationDetection: true } } }),
+      advertise: () => ({ agents: { proposals: { artifactKinds: service.kinds, duplicationDetection: true } } }),
       routes: bindRoutes(routes, { synthesis: service }),
       work: {
         [SCAN_ALL]: { handle: scanAllHandler(runtime, settings) },

@@ -44,6 +44,7 @@ describe('the duplicate of a draft', () => {
     expect(await near.nearTo('workflow-chain-pack', chain('private.b.other', 'x', 'y', 'z'), undefined)).toEqual({
       nearest: [{ ref: 'pack:private.a.one@1.0.0', score: 1 }],
       duplicateOf: 'pack:private.a.one@1.0.0',
+      restates: 'pack:private.a.one@1.0.0',
     });
   });
 

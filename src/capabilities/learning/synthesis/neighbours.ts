@@ -21,6 +21,8 @@ interface Nearness {
   readonly nearest: readonly { readonly ref: string; readonly score: number }[];
   /** The artifact that the draft duplicates. */
   readonly duplicateOf?: string | undefined;
+  /** The artifact whose content is exactly that of the draft. */
+  readonly restates?: string | undefined;
 }
 
 /** Where neighbours are read from. */
@@ -68,6 +70,7 @@ export class Neighbours {
       .slice(0, NEAREST_MAX);
     return {
       nearest: ranked.map(({ ref, score }) => ({ ref, score: Math.round(score * 1_000) / 1_000 })),
+      restates: ranked.find(({ score, isRevised }) => score === 1 && !isRevised)?.ref,
       duplicateOf: ranked.find(({ score, isRevised }) => score >= DUPLICATE_MIN && !isRevised)?.ref,
     };
   }

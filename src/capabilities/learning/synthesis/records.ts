@@ -80,6 +80,11 @@ export const SYNTHESIS_TABLES: readonly Migration[] = [
       ) $clustered`,
     ],
   },
+  {
+    id: 'synthesis/0002',
+    // The last proposal of a habit: a rejection of it may be for good.
+    statements: ['ALTER TABLE synthesis_habits ADD COLUMN proposal_id TEXT'],
+  },
 ];
 
 /** How far the runs and corrections of a tenant were read. */
@@ -147,6 +152,15 @@ export function findEvents(runIds: readonly string[], types: readonly EventType[
     ...runIds,
     ...types,
     limit,
+  );
+}
+
+/** How runs ended. */
+export function findStatuses(tenant: string, runIds: readonly string[]): Statement {
+  return sql(
+    `SELECT run_id, status FROM runs WHERE tenant = $1 AND run_id IN ${placeholders(1, runIds.length, 2)}`,
+    tenant,
+    ...runIds,
   );
 }
 
@@ -244,25 +258,32 @@ export function forgetHabits({ tenant, runId }: RunRef): Write[] {
 export interface HabitRow {
   readonly support: number;
   readonly through: string;
+  /** Unknown where the proposal is older than this column. */
+  readonly proposal_id: string | null;
 }
 
 /** The last proposal of a habit. */
 export function findHabit(owner: string, habit: string): Statement {
-  return sql('SELECT support, through FROM synthesis_habits WHERE owner = $1 AND habit = $2', owner, habit);
+  return sql(
+    'SELECT support, through, proposal_id FROM synthesis_habits WHERE owner = $1 AND habit = $2',
+    owner,
+    habit,
+  );
 }
 
 /** Records that a habit is proposed. Expects (`evidence`) that nobody else proposed it since `known` was read. */
 export function recordHabit(
   owner: string,
   habit: string,
-  { support, through }: HabitRow,
+  { support, through, proposal_id }: HabitRow,
   known: HabitRow | undefined,
 ): Write {
   return {
-    sql: `INSERT INTO synthesis_habits (owner, habit, support, through) VALUES ($1, $2, $3, $4)
-          ON CONFLICT (owner, habit) DO UPDATE SET support = excluded.support, through = excluded.through
-          WHERE synthesis_habits.through = $5`,
-    params: [owner, habit, support, through, known?.through ?? ''],
+    sql: `INSERT INTO synthesis_habits (owner, habit, support, through, proposal_id) VALUES ($1, $2, $3, $4, $5)
+          ON CONFLICT (owner, habit) DO UPDATE SET support = excluded.support, through = excluded.through,
+            proposal_id = excluded.proposal_id
+          WHERE synthesis_habits.through = $6`,
+    params: [owner, habit, support, through, proposal_id, known?.through ?? ''],
     expect: 1,
     expectation: 'evidence',
   };

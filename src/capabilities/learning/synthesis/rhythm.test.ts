@@ -31,6 +31,7 @@ describe('a rhythm', () => {
     ['the same time on days that form no pattern', days('02T09:00', '03T09:00', '07T09:00', '19T09:00')],
     ['more often than people would mind', days('02T09:00', '02T09:10', '02T09:20', '02T09:30')],
     ['a period that cron cannot say', days('02T00:00', '02T17:00', '03T10:00', '04T03:00')],
+    ['once a day at any hour', days('02T08:10', '03T09:40', '04T08:50', '05T10:05', '06T09:00')],
     ['all at once', days('02T09:00', '02T09:00', '02T09:00')],
   ])('is not found: %s', (_name, moments) => {
     expect(rhythmOf(moments, rules)).toBeUndefined();
@@ -40,6 +41,13 @@ describe('a rhythm', () => {
     const berlin = days('27T08:00', '28T08:00', '29T07:00', '30T07:00', '31T07:00');
     const zones = { ...rules, timezones: ['Europe/Berlin', 'UTC'] };
     expect(rhythmOf(berlin, zones)).toMatchObject({ cron: '0 9 * * *', timezone: 'Europe/Berlin', kept: 5 });
+  });
+
+  it('is kept across daylight saving time although nobody said where people live', () => {
+    const berlin = days('25T08:00', '26T08:00', '27T08:00', '28T08:00', '29T07:00', '30T07:00', '31T07:00');
+    expect(rhythmOf(berlin, rules)).toMatchObject({ cron: '0 9 * * *', timezone: 'Europe/Berlin', kept: 7 });
+    const newYork = days('05T14:00', '06T14:00', '07T14:00', '08T13:00', '09T13:00', '10T13:00');
+    expect(rhythmOf(newYork, rules)).toMatchObject({ cron: '0 9 * * *', timezone: 'America/New_York', kept: 6 });
   });
 
   it('is that of the latest moments, if these are at least half of all', () => {

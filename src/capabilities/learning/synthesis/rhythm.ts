@@ -39,16 +39,35 @@ const GRAIN_MS = 5 * MINUTE_MS;
 const PERIOD_OFF_MAX = 0.25;
 
 /**
+ * One time zone for each rule of daylight saving time. A habit that is kept by the local clock of one of them, and by no
+ * clock that is known, tells where people live; another zone with the same rule gives the same moments.
+ */
+const DAYLIGHT_SAVING = [
+  'Europe/Berlin',
+  'America/New_York',
+  'Australia/Sydney',
+  'Pacific/Auckland',
+  'America/Santiago',
+];
+
+/**
  * The rhythm of moments, given oldest first: once a day at the same local time, or at equal distances. The latest moments
  * must follow it, and at least half of all: among many moments a few are always regular by chance.
  */
 export function rhythmOf(moments: readonly number[], rules: RhythmRules): Rhythm | undefined {
   const least = Math.max(rules.supportMin, MOMENTS_MIN, Math.ceil(moments.length / 2));
-  for (const timezone of rules.timezones) {
+  const daily = rules.periodMinMs <= DAY_MS ? bestDaily(moments, rules.timezones, least) : undefined;
+  return daily ?? evenRhythm(moments, rules, least);
+}
+
+/** The daily rhythm that most moments keep. Of several, that of the likeliest zone. */
+function bestDaily(moments: readonly number[], timezones: readonly string[], least: number): Rhythm | undefined {
+  let best: Rhythm | undefined;
+  for (const timezone of [...timezones, ...DAYLIGHT_SAVING]) {
     const rhythm = dailyRhythm(moments, timezone, least);
-    if (rhythm && rules.periodMinMs <= DAY_MS) return rhythm;
+    if (rhythm && rhythm.kept > (best?.kept ?? 0)) best = rhythm;
   }
-  return evenRhythm(moments, rules, least);
+  return best;
 }
 
 function dailyRhythm(moments: readonly number[], timezone: string, least: number): Rhythm | undefined {
@@ -122,6 +141,9 @@ function evenRhythm(
   if (!step) return undefined;
   const local = even.map((moment) => localTime(moment, timezone));
   const phase = meanPhase(local, step.ms);
+  // What is done once a day or once a week at any hour has no time at which a schedule could do it.
+  const isAtAnyHour = local.some((moment) => phaseDistance(moment, phase, step.ms) > TIME_OF_DAY_TOLERANCE_MS);
+  if (step.ms >= DAY_MS && isAtAnyHour) return undefined;
   const cron = step.cron(step.ms < HOUR_MS ? phase : toGrain(phase) % step.ms);
   return { cron, timezone, words: `about every ${inWords(periodMs)}`, kept };
 }

@@ -1,12 +1,13 @@
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
 import { defined, type JsonObject } from '../../../protocol/format/json.ts';
-import { ARTIFACT_KINDS, type ArtifactKind, type Proposal } from '../../../protocol/learning/proposals.ts';
+import type { ArtifactKind, Proposal } from '../../../protocol/learning/proposals.ts';
 import { and, changeOf, perform } from '../../../runtime/change.ts';
 import { ownerOf } from '../../../store/definitions.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { type PersonalDataKind, redactPersonalData } from '../../../system/personal-data.ts';
 import { redactValue } from '../../../system/redaction.ts';
 import {
+  type Fate,
   KNOWN_EVIDENCE,
   type Draft as ProposalDraft,
   type Evidence as ProposalEvidence,
@@ -16,13 +17,25 @@ import {
 import { findAutomations } from './automations.ts';
 import { findChains } from './chains.ts';
 import { findCorrectedPrompts } from './corrected-prompts.ts';
-import { type Draft, EVIDENCE_MAX, type Evidence, type Habit, type MiningContext } from './habit.ts';
+import {
+  type Draft,
+  EVIDENCE_MAX,
+  type Evidence,
+  type Found,
+  type Habit,
+  type HeldBackHabit,
+  isHeldBack,
+  isSilent,
+  type MiningContext,
+} from './habit.ts';
 import type { Neighbours } from './neighbours.ts';
+import { inSentence } from './outcomes.ts';
+import { counted } from './phrases.ts';
 import { findHabit, type HabitRow, recordHabit } from './records.ts';
 import { findToolUsers } from './tool-users.ts';
 import { type WordedDraft, type Writer, wordDraft } from './wording.ts';
 
-const MINERS: Record<ArtifactKind, (mining: MiningContext) => AsyncGenerator<Habit>> = {
+const MINERS: Record<ArtifactKind, (mining: MiningContext) => AsyncGenerator<Found>> = {
   'prompt-template': findCorrectedPrompts,
   'workflow-chain-pack': findChains,
   'agent-pack': findToolUsers,
@@ -35,14 +48,16 @@ const RATIONALE_CHARS_MAX = 4_000;
 const WHY_CHARS_MAX = 500;
 /** Drafts that a model words in one scan; the others keep the words of their templates. */
 const WORDED_MAX = 10;
+/** Habits that a reply lists as held back. */
+const HELD_BACK_MAX = 100;
 
 /** What one scan works with. */
 interface ScanOptions {
   readonly mining: MiningContext;
-  readonly proposals: Pick<Proposals, 'draft'>;
+  readonly proposals: Pick<Proposals, 'draft' | 'fate'>;
   readonly neighbours: Neighbours;
   readonly writer: Writer | undefined;
-  readonly kinds?: readonly ArtifactKind[] | undefined;
+  readonly kinds: readonly ArtifactKind[];
   readonly personalData?: readonly PersonalDataKind[] | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -50,6 +65,8 @@ interface ScanOptions {
 /** What a scan drafted. */
 export interface ScanResult {
   readonly created: readonly Proposal[];
+  /** What was seen and is not proposed. */
+  readonly heldBack: readonly HeldBackHabit[];
   /** Whether it stopped because too many proposals wait for a decision. */
   readonly pendingLimitReached?: true;
 }
@@ -65,35 +82,65 @@ export class Scan {
 
   /** Drafts proposals until the tenant has as many pending ones as it may have. */
   async run(): Promise<ScanResult> {
-    const { mining, kinds = ARTIFACT_KINDS, signal } = this.#options;
+    const { mining, kinds, signal } = this.#options;
     const created: Proposal[] = [];
-    for (const kind of ARTIFACT_KINDS.filter((each) => kinds.includes(each))) {
-      for await (const habit of MINERS[kind](mining)) {
-        if (signal?.aborted) return { created };
-        const outcome = await this.#propose(habit);
-        if (outcome === TOO_MANY_PENDING) return { created, pendingLimitReached: true };
-        if (outcome && !isRefusal(outcome)) created.push(outcome);
+    const heldBack: HeldBackHabit[] = [];
+    for (const kind of kinds) {
+      for await (const found of MINERS[kind](mining)) {
+        if (signal?.aborted) return { created, heldBack };
+        const outcome = isHeldBack(found) ? found : await this.#propose(found);
+        if (outcome === TOO_MANY_PENDING) return { created, heldBack, pendingLimitReached: true };
+        if (isProposal(outcome)) created.push(outcome);
+        else if (!isRefusal(outcome) && heldBack.length < HELD_BACK_MAX) heldBack.push(this.#shown(outcome));
       }
     }
-    return { created };
+    return { created, heldBack };
   }
 
-  async #propose(habit: Habit): Promise<Proposal | Refusal | undefined> {
-    const { mining } = this.#options;
+  /** Proposes a habit, or says why not. The only refusal is that too many proposals wait. */
+  async #propose(habit: Habit): Promise<Proposal | HeldBackHabit | Refusal> {
     const known = await this.#proposedBefore(habit);
-    if (known && !hasGrown(habit, known)) return undefined;
+    const fate = known?.proposal_id ? await this.#fateOf(known.proposal_id) : undefined;
+    const silence = known && silenceAbout(habit, known, fate);
+    if (silence) return silence;
     const drafted = await habit.draft();
-    const plain = drafted && this.#withoutPersonalData(drafted);
-    if (!plain || (habit.kind === 'automation' && plain.artifact !== drafted.artifact)) return undefined;
-    const worded = this.#withoutPersonalData(await this.#word(habit, plain));
-    let outcome = await this.#draft(habit, worded, known);
-    // What a model wrote must not keep a valid draft from being proposed.
-    if (isInvalid(outcome) && worded !== plain) outcome = await this.#draft(habit, plain, known);
-    if (isInvalid(outcome)) {
-      const { log } = mining.runtime;
-      log.warn({ kind: habit.kind, reason: outcome.message }, 'skipped a habit: its artifact is not valid');
+    if (isSilent(drafted)) return { ...habit, ...drafted };
+    const plain = this.#withoutPersonalData(drafted);
+    if (habit.kind === 'automation' && plain.artifact !== drafted.artifact) {
+      return { ...habit, reason: 'personal-data', message: 'the inputs have personal data in them' };
     }
-    return outcome;
+    const { restates: ref } = await this.#options.neighbours.nearTo(habit.kind, plain.artifact, plain.revises);
+    if (ref !== undefined) return { ...habit, reason: 'restates', message: `restates ${ref}`, ref };
+    return this.#draftWorded(habit, plain, known, fate?.rejections ?? []);
+  }
+
+  /** Lets a model word the draft, and stores it. What a model wrote must not keep a valid draft from being proposed. */
+  async #draftWorded(
+    habit: Habit,
+    plain: Draft,
+    known: HabitRow | undefined,
+    earlier: Fate['rejections'],
+  ): Promise<Proposal | HeldBackHabit | Refusal> {
+    const worded = this.#withoutPersonalData(await this.#word(habit, plain));
+    let outcome = await this.#draft(habit, worded, known, earlier);
+    if (isInvalid(outcome) && worded !== plain) outcome = await this.#draft(habit, plain, known, earlier);
+    if (outcome === KNOWN_EVIDENCE) return { ...habit, reason: 'proposed', message: 'was proposed on this evidence' };
+    if (!isInvalid(outcome)) return outcome;
+    const { log } = this.#options.mining.runtime;
+    log.warn({ kind: habit.kind, reason: outcome.message }, 'skipped a habit: its artifact is not valid');
+    return { ...habit, reason: 'invalid', message: outcome.message };
+  }
+
+  #fateOf(proposalId: string): Promise<Fate | undefined> {
+    const { mining, proposals } = this.#options;
+    return proposals.fate(mining.subject, proposalId);
+  }
+
+  /** What people are told about a habit that is held back, without personal data. */
+  #shown({ kind, what, reason, message, proposalId, ref }: HeldBackHabit): HeldBackHabit {
+    const { redact } = this.#options.mining;
+    const told = { what: redact(what).slice(0, WHY_CHARS_MAX), message: redact(message).slice(0, WHY_CHARS_MAX) };
+    return { kind, ...told, reason, ...defined({ proposalId, ref }) };
   }
 
   /**
@@ -129,31 +176,44 @@ export class Scan {
   }
 
   /** Stores a draft, and that its habit was proposed, in one change. */
-  async #draft(habit: Habit, draft: WordedDraft, known: HabitRow | undefined): Promise<Proposal | Refusal> {
+  async #draft(
+    habit: Habit,
+    draft: WordedDraft,
+    known: HabitRow | undefined,
+    earlier: Fate['rejections'],
+  ): Promise<Proposal | Refusal> {
     const { mining, proposals, neighbours } = this.#options;
     const { runtime, subject } = mining;
     const { kind, key, support, evidence } = habit;
     const through = evidence[0]!.id;
-    const proposed = await this.#proposalOf(habit, draft);
+    const proposed = await this.#proposalOf(habit, draft, earlier);
     const outcome = await perform(runtime, async () => {
       const drafted = await proposals.draft(subject, proposed);
       if (isRefusal(drafted)) return drafted;
-      const recorded = recordHabit(ownerOf(subject), sha256Hex(key), { support, through }, known);
+      const row = { support, through, proposal_id: drafted.result.id };
+      const recorded = recordHabit(ownerOf(subject), sha256Hex(key), row, known);
       return and(drafted, changeOf(undefined, [recorded]));
     });
     if (!isRefusal(outcome)) await neighbours.add(kind, outcome.id, draft.artifact);
     return outcome;
   }
 
-  async #proposalOf({ kind, key, support, evidence }: Habit, draft: WordedDraft): Promise<ProposalDraft> {
+  async #proposalOf(
+    { kind, key, support, evidence }: Habit,
+    draft: WordedDraft,
+    earlier: Fate['rejections'],
+  ): Promise<ProposalDraft> {
     const { artifact, title, rationale, synthesizerModel, revises } = draft;
+    const sourceRunIds = [...new Set(evidence.map(({ runId }) => runId))];
+    const outcomes = await this.#options.mining.outcomes.summary(sourceRunIds);
+    const told = [rationale, inSentence(outcomes), ...earlier.slice(-1).map(rejectedBefore)].join(' ');
     const { nearest, duplicateOf } = await this.#options.neighbours.nearTo(kind, artifact, revises);
     return {
       kind,
       artifact,
       title: title.slice(0, TITLE_CHARS_MAX),
-      rationale: rationale.slice(0, RATIONALE_CHARS_MAX),
-      sourceRunIds: [...new Set(evidence.map(({ runId }) => runId))],
+      rationale: told.slice(0, RATIONALE_CHARS_MAX),
+      sourceRunIds,
       synthesizerModel,
       duplicateOf,
       evidence: {
@@ -161,6 +221,8 @@ export class Scan {
         sources: sourcesOf(evidence, draft),
         nearest,
         preview: await draft.preview?.(artifact),
+        outcomes,
+        ...(earlier.length === 0 ? {} : { earlier }),
       },
     };
   }
@@ -171,9 +233,35 @@ function isInvalid(outcome: Proposal | Refusal): outcome is Refusal {
   return isRefusal(outcome) && outcome !== KNOWN_EVIDENCE && outcome !== TOO_MANY_PENDING;
 }
 
-/** A habit is proposed again once there is as much new evidence as there was for the first proposal. */
-function hasGrown({ evidence }: Habit, { through, support }: HabitRow): boolean {
-  return evidence.filter(({ id }) => id > through).length >= Math.min(support, EVIDENCE_MAX);
+function isProposal(outcome: Proposal | HeldBackHabit | Refusal): outcome is Proposal {
+  return 'artifact' in outcome;
+}
+
+/**
+ * Why a habit that was proposed before is not proposed now: it was rejected for good, or there is not yet as much new
+ * evidence as there was then.
+ */
+function silenceAbout(
+  habit: Habit,
+  { through, support, proposal_id }: HabitRow,
+  fate: Fate | undefined,
+): HeldBackHabit | undefined {
+  const on = fate?.rejectedAt === undefined ? undefined : `rejected on ${dayOf(fate.rejectedAt)}`;
+  const its = { ...habit, ...defined({ proposalId: proposal_id ?? undefined }) };
+  if (fate?.isNeverAgain) return { ...its, reason: 'never', message: `${on}, for good` };
+  const missing = Math.min(support, EVIDENCE_MAX) - habit.evidence.filter(({ id }) => id > through).length;
+  if (missing <= 0) return undefined;
+  const more = `needs ${counted(missing, 'more observation')} to be proposed again`;
+  if (on !== undefined) return { ...its, reason: 'rejected', message: `${on}; ${more}` };
+  return { ...its, reason: 'proposed', message: `was proposed already; ${more}` };
+}
+
+function rejectedBefore({ at, reason }: Fate['rejections'][number]): string {
+  return `It was rejected before, on ${dayOf(at)}${reason === undefined ? '' : `: ${reason}`}.`;
+}
+
+function dayOf(at: number): string {
+  return new Date(at).toISOString().slice(0, 10);
 }
 
 function sourcesOf(evidence: readonly Evidence[], { excerpts }: Draft): ProposalEvidence['sources'] {

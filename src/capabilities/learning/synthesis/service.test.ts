@@ -3,6 +3,7 @@ import { callerAs, openCapabilityHost } from '../../../../test/support/capabilit
 import { node, workflow } from '../../../../test/support/definitions.ts';
 import { registerShared } from '../../../../test/support/register-shared.ts';
 import { isRefusal } from '../../../protocol/errors.ts';
+import type { Proposal } from '../../../protocol/learning/proposals.ts';
 import type { Schedule } from '../../../protocol/starting/schedules.ts';
 import { perform, unchanged } from '../../../runtime/change.ts';
 import type { WorkItem } from '../../../store/queue.ts';
@@ -62,14 +63,24 @@ describe('a scan', () => {
     const first = await synthesis.scanTenant('alpha');
     expect(first.scannedRuns).toBe(4);
     expect(first.created).toMatchObject([{ kind: 'automation', artifact: { workflowId: daily.id } }]);
-    expect(await synthesis.synthesize(ada, {})).toEqual({ created: [], scannedRuns: 0 });
+    expect(await synthesis.synthesize(ada, {})).toMatchObject({
+      created: [],
+      heldBack: [{ kind: 'automation', reason: 'proposed', proposalId: first.created[0]!.id }],
+      scannedRuns: 0,
+    });
     for (let day = 0; day < 4; day++) {
       await startRun();
       clock.advance(24 * HOUR_MS);
     }
+    const [{ id }] = first.created as [Proposal];
+    expect(await synthesis.synthesize(ada, { kinds: ['automation'] })).toMatchObject({
+      created: [],
+      heldBack: [{ reason: 'restates', ref: id }],
+      scannedRuns: 4,
+    });
+    await perform(runtime, () => proposals.reject(ada, id, 'Not yet.'));
     expect(await synthesis.synthesize(ada, { kinds: ['automation'] })).toMatchObject({
       created: [{ kind: 'automation' }],
-      scannedRuns: 4,
     });
   });
 
@@ -79,7 +90,7 @@ describe('a scan', () => {
   });
 
   it('of a tenant without runs finds nothing', async () => {
-    expect(await synthesis.scanTenant('nobody')).toEqual({ created: [], scannedRuns: 0 });
+    expect(await synthesis.scanTenant('nobody')).toEqual({ created: [], heldBack: [], scannedRuns: 0 });
   });
 });
 

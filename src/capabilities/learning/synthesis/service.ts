@@ -1,10 +1,12 @@
 import { NOT_FOUND, type Refusal } from '../../../protocol/errors.ts';
-import type { ArtifactKind } from '../../../protocol/learning/proposals.ts';
+import { defined } from '../../../protocol/format/json.ts';
+import { ARTIFACT_KINDS, type ArtifactKind } from '../../../protocol/learning/proposals.ts';
 import { RUN_PREFIX } from '../../../runtime/creation.ts';
 import { KeyedMutex } from '../../../runtime/keyed-mutex.ts';
 import { identityOf } from '../../../runtime/run-row.ts';
 import type { RunRow } from '../../../store/log.ts';
 import { firstIdAt } from '../../../system/ids.ts';
+import { redactPersonalData } from '../../../system/personal-data.ts';
 import type { Models } from '../../ai/models/door.ts';
 import type { Packs } from '../../ai/packs/door.ts';
 import type { Prompts } from '../../ai/prompts/door.ts';
@@ -15,6 +17,7 @@ import type { Schedules } from '../../starting/schedules/door.ts';
 import type { Proposals } from '../proposals/door.ts';
 import type { MiningContext } from './habit.ts';
 import { Neighbours } from './neighbours.ts';
+import { Outcomes } from './outcomes.ts';
 import { latestRun } from './records.ts';
 import { RunCollector } from './run-collector.ts';
 import { Scan, type ScanResult } from './scan.ts';
@@ -36,13 +39,16 @@ interface SynthesisResult extends ScanResult {
 
 /** The services that synthesis uses. */
 interface SynthesisNeeds {
-  readonly proposals: Pick<Proposals, 'draft' | 'list' | 'installed'>;
+  readonly proposals: Pick<Proposals, 'draft' | 'fate' | 'list' | 'installed'>;
   readonly prompts: Pick<Prompts, 'find' | 'versions' | 'list'>;
   readonly packs: Pick<Packs, 'current' | 'versions' | 'agent' | 'list'>;
   readonly schedules: Pick<Schedules, 'list'>;
   readonly models: Pick<Models, 'providers'>;
   readonly feedback: Feedback | undefined;
 }
+
+/** Schedules whose time zones are counted. */
+const SCHEDULES_READ = 200;
 
 /** The principal of scans that nobody asked for. */
 const HOST_PRINCIPAL = 'host:synthesis';
@@ -63,6 +69,17 @@ export class SynthesisService {
     this.#collector = new RunCollector(host.runtime, needs.feedback);
   }
 
+  /** The kinds of artifacts that can be drafted: what people never correct, and what no model does, is not learnt. */
+  get kinds(): ArtifactKind[] {
+    const { models, feedback } = this.#needs;
+    const hasModels = models.providers.length > 0;
+    const needs: Partial<Record<ArtifactKind, boolean>> = {
+      'prompt-template': hasModels && feedback !== undefined,
+      'agent-pack': hasModels,
+    };
+    return ARTIFACT_KINDS.filter((kind) => needs[kind] ?? true);
+  }
+
   /** Scans what the caller may see. */
   async synthesize(
     caller: Caller,
@@ -78,7 +95,7 @@ export class SynthesisService {
   /** Scans a whole tenant in the name of the host. */
   async scanTenant(tenant: string): Promise<SynthesisResult> {
     const [row] = await this.#host.runtime.store.read<RunRow>(latestRun(tenant));
-    if (!row) return { created: [], scannedRuns: 0 };
+    if (!row) return { created: [], heldBack: [], scannedRuns: 0 };
     return this.#scanInTurn(hostCaller(tenant, identityOf(row).subject.tenantName), {});
   }
 
@@ -89,20 +106,39 @@ export class SynthesisService {
   async #scan(caller: Caller, request: SynthesisRequest, signal?: AbortSignal): Promise<SynthesisResult> {
     const scannedRuns = await this.#collector.collect(caller.subject, signal);
     const scan = new Scan({
-      mining: this.#miningFor(caller, request),
+      mining: await this.#miningFor(caller, request),
       proposals: this.#needs.proposals,
       neighbours: new Neighbours(caller, this.#needs),
       writer: this.#writer(),
-      kinds: request.kinds,
+      kinds: this.kinds.filter((kind) => request.kinds?.includes(kind) ?? true),
       personalData: this.#settings.personalData,
       signal,
     });
     return { ...(await scan.run()), scannedRuns };
   }
 
-  #miningFor({ subject }: Caller, { sourceRunIds, since }: SynthesisRequest): MiningContext {
+  /**
+   * The time zones that people may go by: the one that the operator has set for them, then those of the schedules that
+   * they have, then those of the host.
+   */
+  async #timezonesFor(caller: Caller): Promise<string[]> {
+    const { timezones, timezoneOf = new Map<string, string>() } = this.#settings;
+    const { tenantName, workspace } = caller.subject;
+    const set = timezoneOf.get(`${tenantName}/${workspace}`) ?? timezoneOf.get(tenantName);
+    const schedules = await this.#needs.schedules.list(caller, {}, SCHEDULES_READ);
+    const used = Map.groupBy(
+      schedules.flatMap(({ timezone }) => timezone ?? []),
+      (timezone) => timezone,
+    );
+    const byUse = [...used].sort(([, one], [, other]) => other.length - one.length).map(([timezone]) => timezone);
+    return [...new Set([...(set === undefined ? [] : [set]), ...byUse, ...timezones])];
+  }
+
+  async #miningFor(caller: Caller, { sourceRunIds, since }: SynthesisRequest): Promise<MiningContext> {
+    const { subject } = caller;
     const { prompts, packs, feedback } = this.#needs;
-    const { supportMin, periodMinMs, timezones } = this.#settings;
+    const { supportMin, periodMinMs } = this.#settings;
+    const timezones = await this.#timezonesFor(caller);
     const { tenant, workspace } = subject;
     const fromId = since === undefined ? undefined : firstIdAt(since, RUN_PREFIX);
     return {
@@ -113,6 +149,8 @@ export class SynthesisService {
       prompts,
       packs,
       feedback,
+      outcomes: new Outcomes(this.#host.runtime, tenant, feedback),
+      redact: (text) => redactPersonalData(text, defined({ kinds: this.#settings.personalData })),
     };
   }
 

@@ -16,6 +16,8 @@ export interface SynthesisSettings {
   readonly periodMinMs: number;
   /** Time zones that people may go by, the likeliest first. */
   readonly timezones: readonly string[];
+  /** The time zones of tenants, and of workspaces as `tenant/workspace`. */
+  readonly timezoneOf?: ReadonlyMap<string, string>;
   /** The model that words proposals; without one they are worded by templates. */
   readonly model?: { readonly provider: string; readonly model: string } | undefined;
   /** The kinds of personal data that drafts never contain; all of them unless it says otherwise. */
@@ -38,7 +40,7 @@ export const synthesisSettings = defineSettings({
     synthesisTimezones: {
       variable: 'CAPSTAN_SYNTHESIS_TIMEZONES',
       meaning:
-        'comma-separated time zones to try for schedules, most likely first, for example "Europe/Berlin,UTC" (UTC)',
+        'comma-separated time zones to try for schedules, most likely first, and those of tenants and workspaces, for example "Europe/Berlin,UTC,acme=America/New_York,acme/north=Asia/Tokyo" (UTC)',
     },
     synthesisModel: {
       variable: 'CAPSTAN_SYNTHESIS_MODEL',
@@ -60,7 +62,7 @@ export const synthesisSettings = defineSettings({
       synthesis: {
         supportMin: read.integer('synthesisSupport', { otherwise: 3, min: 2, max: 10_000 }),
         periodMinMs: read.integer('synthesisPeriod', { otherwise, min: 1, max: 365 * DAY_MS }),
-        timezones: timezonesOf(read),
+        ...timezonesOf(read),
         model: modelOf(read),
         personalData: personalDataOf(read),
         everyMs: everyMinutes === 0 ? undefined : everyMinutes * MINUTE_MS,
@@ -69,14 +71,23 @@ export const synthesisSettings = defineSettings({
   },
 });
 
-function timezonesOf(read: SettingsReader<'synthesisTimezones'>): readonly string[] {
-  const names = (read.text('synthesisTimezones') ?? 'UTC').split(',').map((name) => name.trim());
-  if (names.every(isTimeZone)) return names;
+type Timezones = Required<Pick<SynthesisSettings, 'timezones' | 'timezoneOf'>>;
+
+/** Entries are time zones, or `tenant=zone` and `tenant/workspace=zone`. */
+function timezonesOf(read: SettingsReader<'synthesisTimezones'>): Timezones {
+  const entries = (read.text('synthesisTimezones') ?? 'UTC').split(',').map((entry) => entry.trim().split('='));
+  if (entries.every((entry) => entry.length <= 2 && isTimeZone(entry.at(-1)!))) {
+    const everywhere = entries.flatMap(([zone, ...owned]) => (owned.length === 0 ? [zone!] : []));
+    const timezoneOf = new Map(
+      entries.flatMap(([owner, zone]) => (zone === undefined ? [] : [[owner!, zone] as const])),
+    );
+    return { timezones: everywhere.length === 0 ? ['UTC'] : everywhere, timezoneOf };
+  }
   read.report(
     'synthesisTimezones',
-    ' must be a comma-separated list of IANA time zones, for example Europe/Berlin,UTC.',
+    ' must be a comma-separated list of IANA time zones, for example Europe/Berlin,UTC, or of tenant=zone.',
   );
-  return [];
+  return { timezones: [], timezoneOf: new Map() };
 }
 
 function personalDataOf(read: SettingsReader<'synthesisPersonalData'>): readonly PersonalDataKind[] {

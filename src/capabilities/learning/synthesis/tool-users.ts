@@ -1,30 +1,54 @@
 import { variablesOf } from '../../../engine/models/prompt-text.ts';
 import { parsePromptRef } from '../../../protocol/ai/prompts.ts';
 import type { JsonObject } from '../../../protocol/format/json.ts';
-import { decodeEvent } from '../../../runtime/recording.ts';
 import { findTool } from '../../../runtime/tools.ts';
 import { redactText } from '../../../system/redaction.ts';
 import { ENGINES, type PackIdentity } from './chain-pack.ts';
-import { counted, type Draft, EVIDENCE_MAX, HABITS_MAX, type Habit, type MiningContext, named } from './habit.ts';
+import {
+  BEGINNING_MIN,
+  type Draft,
+  EVIDENCE_MAX,
+  type Found,
+  HABITS_MAX,
+  type MiningContext,
+  needsMore,
+  type Silence,
+} from './habit.ts';
 import { type CountedUse, countUses, runsOfUse, type UsedRow } from './mining-records.ts';
+import { isGood, isMostlyGood } from './outcomes.ts';
 import { packIdentity } from './pack-identity.ts';
-import { findEvents, type LoggedRow } from './records.ts';
+import { counted, named } from './phrases.ts';
 import { AGENT_PREFIX, INLINE_PREFIX, inlineSystemPrompt } from './run-facts.ts';
 
-const COSTED_RUNS = 20;
-const EVENTS_MAX = 2_000;
 const PERSONA_CHARS_MAX = 200;
 
 /** Finds prompts under which models use the same tools, and drafts an agent that may use exactly these. */
-export async function* findToolUsers(mining: MiningContext): AsyncGenerator<Habit> {
-  const { runtime, selection, rules } = mining;
-  const uses = await runtime.store.read<CountedUse>(countUses(selection, rules.supportMin, HABITS_MAX));
-  for (const use of uses) {
-    const rows = await runtime.store.read<UsedRow>(runsOfUse(selection, use, EVIDENCE_MAX));
-    const tools = JSON.parse(use.tools) as string[];
+export async function* findToolUsers(mining: MiningContext): AsyncGenerator<Found> {
+  const { runtime, selection, rules, outcomes } = mining;
+  const uses = await runtime.store.read<CountedUse>(countUses(selection, BEGINNING_MIN, HABITS_MAX));
+  for (const counts of uses) {
+    const tools = JSON.parse(counts.tools) as string[];
+    const of = { kind: 'agent-pack', what: `using ${named(tools)} under the same prompt` } as const;
+    if (counts.runs < rules.supportMin) {
+      yield needsMore(of, counts.runs, rules.supportMin, 'run');
+      continue;
+    }
+    const all = await runtime.store.read<UsedRow>(runsOfUse(selection, counts, EVIDENCE_MAX));
+    const ended = await outcomes.of(all.map(({ run_id }) => run_id));
+    const rows = all.filter(({ run_id }) => isGood(ended.get(run_id) ?? { status: 'expired' }));
+    const bad = all.length - rows.length;
+    const use = { ...counts, runs: counts.runs - bad };
+    if (use.runs < rules.supportMin || !isMostlyGood([...ended.values()])) {
+      yield {
+        ...of,
+        reason: 'ended-badly',
+        message: `${bad} of ${all.length} runs failed or were not what people wanted`,
+      };
+      continue;
+    }
     const key = JSON.stringify(['agent', use.prompt, tools]);
     yield {
-      kind: 'agent-pack',
+      ...of,
       key,
       support: use.runs,
       evidence: rows.map(({ run_id, workflow_id, node_id }) => ({
@@ -42,11 +66,15 @@ async function draftAgent(
   key: string,
   use: CountedUse,
   rows: readonly UsedRow[],
-): Promise<Draft | undefined> {
+): Promise<Draft | Silence> {
   const tools = JSON.parse(use.tools) as string[];
   const systemPrompt = await promptText(mining, use.prompt, rows[0]!, tools);
   // A redacted prompt would be another prompt.
-  if (systemPrompt === undefined || redactText(systemPrompt) !== systemPrompt) return undefined;
+  if (systemPrompt === undefined) {
+    return { reason: 'useless', message: 'an agent of it would differ in nothing, or its prompt has variables' };
+  }
+  const isShowable = redactText(systemPrompt) === systemPrompt && mining.redact(systemPrompt) === systemPrompt;
+  if (!isShowable) return { reason: 'personal-data', message: 'the prompt has secrets or personal data in it' };
   const nodes = new Set(rows.map(({ node_id }) => node_id));
   const identity = await packIdentity(mining, key, [...nodes].slice(0, 1));
   const title = `Make an agent of ${named(nodes)}`;
@@ -112,7 +140,7 @@ function agentPackOf(
 
 /** What the agent could do: its tools, and the cost of runs so far. It gets no secrets. */
 async function effectOf(
-  { runtime, subject }: MiningContext,
+  { runtime, subject, outcomes }: MiningContext,
   tools: readonly string[],
   rows: readonly UsedRow[],
 ): Promise<JsonObject> {
@@ -122,24 +150,11 @@ async function effectOf(
     const facts = tool && { description: tool.description, transport: tool.transport };
     reached.push({ name, isThere: tool !== undefined, ...facts });
   }
-  const costs = await costsOf(runtime, rows.slice(0, COSTED_RUNS));
+  const costs = await outcomes.costs(rows.map(({ run_id }) => run_id));
   const sum = costs.reduce((total, cost) => total + cost, 0);
   return {
     tools: reached,
     secrets: [],
     cost: { runs: costs.length, meanUsd: costs.length === 0 ? 0 : sum / costs.length, maxUsd: Math.max(0, ...costs) },
   };
-}
-
-/** The model costs of each run. */
-async function costsOf({ store }: MiningContext['runtime'], rows: readonly UsedRow[]): Promise<number[]> {
-  const runIds = rows.map(({ run_id }) => run_id);
-  const events = await store.read<LoggedRow>(findEvents(runIds, ['provider.usage'], EVENTS_MAX));
-  const costs = new Map(runIds.map((runId) => [runId, 0]));
-  for (const row of events) {
-    const event = decodeEvent(row);
-    if (event.type !== 'provider.usage') continue;
-    costs.set(row.run_id, costs.get(row.run_id)! + (event.payload.costEstimateUsd ?? 0));
-  }
-  return [...costs.values()];
 }

@@ -17,6 +17,7 @@ const draft: Draft = {
 const habit: Habit = {
   kind: 'prompt-template',
   key: 'k',
+  what: 'correcting answers',
   support: 3,
   evidence: [{ id: 'a', runId: 'run-1', why: 'Corrected.' }],
   draft: async () => draft,

@@ -13,8 +13,18 @@ export interface Feedback {
   annotationsOf(caller: Caller, runId: string): Promise<Annotation[]>;
   /** Corrections by people in a tenant after a position, oldest first. */
   corrections(tenant: string, after: AnnotationPlace, limit: number): Promise<Correction[]>;
+  /** What people think of runs, by run; a run without ratings, flags and disputes has no entry. */
+  opinions(tenant: string, runIds: readonly string[]): Promise<ReadonlyMap<string, RunOpinion>>;
   /** A SELECT of the ids of flagged runs of the tenant `$1`, for use inside a statement that lists runs. */
   readonly flaggedRuns: string;
+}
+
+/** What people think of a run. */
+export interface RunOpinion {
+  readonly flagged: boolean;
+  /** Whether somebody said that the verdict on it is wrong, or that it did not reach its goal. */
+  readonly disputed: boolean;
+  readonly meanRating?: number;
 }
 
 /** The door to feedback. */

@@ -1,7 +1,7 @@
 import type { Annotation } from '../../../protocol/people/annotations.ts';
 import { isManagement } from '../../../protocol/running/management.ts';
 import type { RunRef, Visibility } from '../../../store/log.ts';
-import { type Param, type Statement, sql, type Write } from '../../../store/sql.ts';
+import { type Param, placeholders, type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
 
 /** Annotations, what they add up to for each run, and the runs to review. */
@@ -282,6 +282,34 @@ export function listReviews(
           ORDER BY created_at DESC, annotation_id DESC LIMIT ${limited}`,
     params,
   };
+}
+
+/** The totals of a run that are an opinion on it. */
+export interface QualityRow {
+  readonly run_id: string;
+  readonly flagged: number;
+  readonly ratings: number;
+  readonly rating_sum: number;
+}
+
+/** The totals of runs that people flagged or rated. */
+export function findQuality(tenant: string, runIds: readonly string[]): Statement {
+  return sql(
+    `SELECT run_id, flagged, ratings, rating_sum FROM run_quality
+     WHERE tenant = $1 AND run_id IN ${placeholders(1, runIds.length, 2)} AND (flagged = 1 OR ratings > 0)`,
+    tenant,
+    ...runIds,
+  );
+}
+
+/** The labels of runs. */
+export function findLabels(tenant: string, runIds: readonly string[]): Statement {
+  return sql(
+    `SELECT run_id, body FROM annotations
+     WHERE tenant = $1 AND run_id IN ${placeholders(1, runIds.length, 2)} AND kind = 'label'`,
+    tenant,
+    ...runIds,
+  );
 }
 
 /** Ids of the runs of the tenant `$1` that somebody flagged. */

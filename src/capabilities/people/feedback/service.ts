@@ -14,8 +14,9 @@ import type { Feed } from '../../operations/feed/door.ts';
 import type { Caller } from '../../request.ts';
 import type { Audit } from '../../trust/audit/door.ts';
 import { type AnnotationFacts, type Author, annotationOf, authorKey, rowOf, targetFrom } from './document.ts';
-import { AnnotationReactions, type Correction, type Feedback } from './door.ts';
+import { AnnotationReactions, type Correction, type Feedback, type RunOpinion } from './door.ts';
 import { AnnotationNotifications } from './notifications.ts';
+import { opinionsFrom } from './opinions.ts';
 import {
   type AnnotationPlace,
   type AnnotationRow,
@@ -23,12 +24,15 @@ import {
   countRating,
   FLAGGED_RUNS,
   findAnnotation,
+  findLabels,
+  findQuality,
   insertAnnotation,
   insertReview,
   type ListedAnnotationRow,
   listAnnotations,
   listCorrections,
   markRun,
+  type QualityRow,
   withdrawReview,
 } from './records.ts';
 import { checkSignal, reviewOf } from './rules.ts';
@@ -123,6 +127,14 @@ export class FeedbackService implements Feedback {
     const people = authorKey({ principalRef: '', isAgent: false });
     const rows = await this.#host.runtime.store.read<AnnotationRow>(listCorrections(tenant, people, after, limit));
     return rows.map((row) => ({ ...row, target: targetFrom(row.target) }));
+  }
+
+  async opinions(tenant: string, runIds: readonly string[]): Promise<ReadonlyMap<string, RunOpinion>> {
+    if (runIds.length === 0) return new Map();
+    const { store } = this.#host.runtime;
+    const quality = await store.read<QualityRow>(findQuality(tenant, runIds));
+    const labels = await store.read<Pick<AnnotationRow, 'run_id' | 'body'>>(findLabels(tenant, runIds));
+    return opinionsFrom(quality, labels);
   }
 
   /** The quality of runs in numbers. */

@@ -6,6 +6,7 @@ import {
   type WorkflowChain,
 } from '../../../../protocol/ai/packs.ts';
 import { PROMPT_KINDS, parsePromptRef } from '../../../../protocol/ai/prompts.ts';
+import type { JsonObject } from '../../../../protocol/format/json.ts';
 import { promptRefsOf } from '../../../../runtime/prompts.ts';
 import type { Runtime } from '../../../../runtime/runtime.ts';
 import { findAvailable } from '../../../../runtime/tools.ts';
@@ -41,8 +42,10 @@ export class References {
         problems.push(...(await this.#nodeProblems(from, node, `/chains/${index}/dag/nodes/${at}`)));
       }
     }
-    for (const [index, { toolAllowlist = [] }] of agentsOf(manifest).entries()) {
-      problems.push(...(await this.#toolProblems(from, toolAllowlist, `/agents/${index}/toolAllowlist`)));
+    for (const [index, { toolAllowlist = [], promptOverrides = {} }] of agentsOf(manifest).entries()) {
+      const path = `/agents/${index}`;
+      problems.push(...(await this.#toolProblems(from, toolAllowlist, `${path}/toolAllowlist`)));
+      problems.push(...(await this.#promptProblems(from, Object.values(promptOverrides), `${path}/promptOverrides`)));
     }
     return problems;
   }
@@ -53,14 +56,13 @@ export class References {
     const { agentId, tools } = config;
     const names = Array.isArray(tools) ? tools.filter((name) => typeof name === 'string') : [];
     return [
-      ...(await this.#promptProblems(from, config, `${path}/config`)),
+      ...(await this.#promptProblems(from, refsIn(config), `${path}/config`)),
       ...(await this.#agentProblems(from, agentId, `${path}/config/agentId`)),
       ...(await this.#toolProblems(from, names, `${path}/config/tools`)),
     ];
   }
 
-  async #promptProblems(from: Visibility, config: object, path: string): Promise<Problem[]> {
-    const refs = PROMPT_KINDS.flatMap((kind) => promptRefsOf({ ...config }, kind));
+  async #promptProblems(from: Visibility, refs: readonly unknown[], path: string): Promise<Problem[]> {
     const targets = refs.flatMap((ref) => parsePromptRef(ref) ?? []);
     const found = await Promise.all(targets.map((target) => this.#targets.prompts.find(from, target)));
     return targets.flatMap(({ templateId }, index) =>
@@ -83,6 +85,11 @@ export class References {
       found[index] ? [] : [{ path: `${path}/${index}`, message: 'names no tool' }],
     );
   }
+}
+
+/** What a node's settings say about prompts. */
+function refsIn(config: JsonObject): unknown[] {
+  return PROMPT_KINDS.flatMap((kind) => promptRefsOf(config, kind));
 }
 
 /** The ends of edges that name no node of their chain. An end is `node` or `node.port`. */

@@ -1,0 +1,116 @@
+import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
+import type { ProposalImpact } from '../../../protocol/learning/impact.ts';
+import type { WorkflowDefinition } from '../../../protocol/running/workflows.ts';
+import { RUN_PREFIX } from '../../../runtime/creation.ts';
+import { firstIdAt } from '../../../system/ids.ts';
+import type { Packs } from '../../ai/packs/door.ts';
+import type { Host } from '../../capability.ts';
+import type { Caller } from '../../request.ts';
+import type { Workflows } from '../../running/workflows/door.ts';
+import { nextSlot, type Schedules } from '../../starting/schedules/door.ts';
+import type { ProposalRow, Proposals } from '../proposals/door.ts';
+import { countRunsSince } from './records.ts';
+import { agentUses, promptUses, type Use } from './uses.ts';
+
+const WEEK_MS = 7 * 24 * 60 * 60_000;
+/** Workflows, agents and schedules that are looked at. */
+const WORKFLOWS_MAX = 2_000;
+const AGENTS_MAX = 1_000;
+const SCHEDULES_MAX = 200;
+const SLOTS_MAX = 10_000;
+
+/** The services that tell what exists. */
+interface ImpactNeeds {
+  readonly proposals: Pick<Proposals, 'find'>;
+  readonly workflows: Pick<Workflows, 'list'>;
+  readonly packs: Pick<Packs, 'agents'>;
+  readonly schedules: Pick<Schedules, 'list'>;
+}
+
+/** What a proposal would change, and the uses of that. */
+interface Reach {
+  readonly changes: readonly string[];
+  readonly uses: readonly Use[];
+}
+
+/** Tells what applying a proposal would change for what exists already. */
+export class ImpactService {
+  readonly #host: Pick<Host, 'runtime'>;
+  readonly #needs: ImpactNeeds;
+
+  constructor(host: Pick<Host, 'runtime'>, needs: ImpactNeeds) {
+    this.#host = host;
+    this.#needs = needs;
+  }
+
+  async of(caller: Caller, proposalId: string): Promise<ProposalImpact | Refusal> {
+    const row = await this.#needs.proposals.find(caller.subject, proposalId);
+    if (isRefusal(row)) return row;
+    const registered = await this.#needs.workflows.list(caller, FIRST, WORKFLOWS_MAX + 1);
+    const definitions = registered.slice(0, WORKFLOWS_MAX).map(({ definition }) => definition);
+    const { changes, uses } = await this.#reach(caller, row, definitions);
+    const following = uses.filter(({ isPinned }) => !isPinned).map(({ use }) => use);
+    const workflowIds = [...new Set(following.flatMap(({ kind, id }) => (kind === 'workflow' ? [id] : [])))];
+    const added = row.kind === 'automation' ? this.#runsPerWeek(row.text) : undefined;
+    return {
+      proposalId,
+      changes: [...changes],
+      affected: [...following, ...(await this.#schedulesOf(caller, workflowIds))],
+      pinned: uses.filter(({ isPinned }) => isPinned).map(({ use }) => use),
+      runsLastWeek: await this.#runsLastWeek(caller, workflowIds),
+      ...(added === undefined ? {} : { addedRunsPerWeek: added }),
+      ...(registered.length > WORKFLOWS_MAX ? { isPartial: true } : {}),
+    };
+  }
+
+  /** Chains are copied when somebody uses them, and an automation is a schedule of its own: nothing refers to either. */
+  async #reach({ subject }: Caller, row: ProposalRow, definitions: readonly WorkflowDefinition[]): Promise<Reach> {
+    const artifact = JSON.parse(row.text) as { templateId: string; agents?: { agentId: string }[]; name: string };
+    if (row.kind === 'prompt-template') {
+      const agents = (await this.#needs.packs.agents(subject, AGENTS_MAX)).map(({ manifest }) => manifest);
+      const { templateId } = artifact;
+      return { changes: [`prompt:${templateId}`], uses: promptUses(templateId, definitions, agents) };
+    }
+    if (row.kind === 'agent-pack') {
+      const agentIds = (artifact.agents ?? []).map(({ agentId }) => agentId);
+      return { changes: agentIds.map((agentId) => `agent:${agentId}`), uses: agentUses(agentIds, definitions) };
+    }
+    return { changes: row.kind === 'automation' ? [] : [`pack:${artifact.name}`], uses: [] };
+  }
+
+  async #schedulesOf(caller: Caller, workflowIds: readonly string[]): Promise<ProposalImpact['affected']> {
+    if (workflowIds.length === 0) return [];
+    const schedules = await this.#needs.schedules.list(caller, {}, SCHEDULES_MAX);
+    return schedules
+      .filter(({ workflowId, enabled }) => enabled && workflowIds.includes(workflowId))
+      .map(({ id, workflowId }) => ({ kind: 'schedule', id, ref: workflowId, via: workflowId }));
+  }
+
+  async #runsLastWeek({ subject }: Caller, workflowIds: readonly string[]): Promise<ProposalImpact['runsLastWeek']> {
+    if (workflowIds.length === 0) return { total: 0, byWorkflow: {} };
+    const { store, clock } = this.#host.runtime;
+    const since = firstIdAt(clock.now() - WEEK_MS, RUN_PREFIX);
+    const rows = await store.read<{ workflow_id: string; runs: number }>(countRunsSince(subject, workflowIds, since));
+    return {
+      total: rows.reduce((sum, { runs }) => sum + runs, 0),
+      byWorkflow: Object.fromEntries(rows.map(({ workflow_id, runs }) => [workflow_id, runs])),
+    };
+  }
+
+  /** How often a schedule would fire in the next seven days. */
+  #runsPerWeek(text: string): number {
+    const { cron, timezone = 'UTC' } = JSON.parse(text) as { cron?: string; timezone?: string };
+    const end = this.#host.runtime.clock.now() + WEEK_MS;
+    let count = 0;
+    let at: number | undefined = end - WEEK_MS;
+    while (cron !== undefined && count < SLOTS_MAX) {
+      at = nextSlot({ cron, timezone }, at);
+      if (at === undefined || at > end) return count;
+      count++;
+    }
+    return cron === undefined ? 1 : count;
+  }
+}
+
+/** Before the most recently changed workflow. */
+const FIRST = { updatedAt: Number.MAX_SAFE_INTEGER, workflowId: '' };

@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Answer, Api } from '../support/api.ts';
+import { Company, HABITS, INJECTIONS, JUNK, PERSONAL_DATA } from '../support/company.ts';
+import { commitPast } from '../support/database.ts';
+import { startTestHost, type TestHost } from '../support/host.ts';
+import { habitNodes, PLANTED_PATH } from '../support/planted-runs.ts';
+import { evidenceOf } from '../support/proposals.ts';
+
+/**
+ * Goal: a careful person would trust the drafts. Method: a made-up company with three habits, of which the drafts are
+ * counted; nothing personal and nothing hostile may be in them, whatever the seed.
+ */
+
+type Body = Answer['body'];
+
+const SEEDS = [1, 2, 3];
+
+/** Which habit a draft is of, if any. */
+function habitOf({ kind, artifact }: Body): string | undefined {
+  if (kind === 'automation') return artifact.workflowId === HABITS.starts ? 'starts' : undefined;
+  if (kind === 'prompt-template') return artifact.templateId.startsWith(HABITS.corrected) ? 'corrected' : undefined;
+  const types = artifact.chains?.[0].dag.nodes.map(({ typeId }: Body) => typeId).join() ?? '';
+  return types.includes(PLANTED_PATH.join()) ? 'chain' : undefined;
+}
+
+describe.each(SEEDS)('a company, seed %i', (seed) => {
+  let host: TestHost;
+  let created: Body[];
+  let heldBack: Body[];
+  let told: string;
+  const api = (): Api => host.as('owner');
+
+  beforeAll(async () => {
+    host = await startTestHost('sqlite', undefined, {}, undefined, [habitNodes]);
+    const prompt = async (templateId: string) => {
+      const template = { templateId, version: '1.0.0', kind: 'system', text: `You are ${templateId}.` };
+      expect((await api().post('/v1/prompts', template)).status).toBe(201);
+      return template;
+    };
+    const prompts = {
+      corrected: await prompt(HABITS.corrected),
+      attacked: await prompt(JUNK.attacked),
+      seldom: await prompt(JUNK.seldom),
+    };
+    await commitPast(host.config, new Company('alpha', seed).past(prompts));
+    const { body } = await api().post('/v1/host/capstan/proposals:synthesize', {});
+    expect(body.scannedRuns).toBe(300);
+    ({ created, heldBack } = body);
+    const evidence = await Promise.all(created.map(({ id }) => evidenceOf(api(), id)));
+    told = JSON.stringify([created, heldBack, evidence]);
+  });
+  afterAll(() => host?.stop());
+
+  it('has its three habits drafted, and nothing else', () => {
+    const found = created.map(habitOf);
+    const precision = found.filter(Boolean).length / created.length;
+    const recall = new Set(found.filter(Boolean)).size / 3;
+    process.stdout.write(
+      `company, seed ${seed}: ${created.length} drafts, precision ${precision}, recall ${recall}, ${heldBack.length} held back\n`,
+    );
+    expect(created.filter((draft) => !habitOf(draft)).map(({ title }) => title)).toEqual([]);
+    expect([precision, recall]).toEqual([1, 1]);
+  });
+
+  it('has the briefing at half past eight in the morning, in summer and in winter', () => {
+    const draft = created.find((each) => habitOf(each) === 'starts');
+    expect(draft.artifact).toMatchObject({ cron: '30 8 * * 1-5', timezone: 'Europe/Berlin' });
+  });
+
+  it('has what people ask for as one instruction, and no order of an attacker', () => {
+    const { text } = created.find((each) => habitOf(each) === 'corrected').artifact;
+    expect(text.match(/metric units/g)).toHaveLength(1);
+    for (const injection of INJECTIONS) expect(text).not.toContain(injection.slice(-20));
+  });
+
+  it('has in the chain what varied as a parameter, what was the same as it was, and nobody by name', () => {
+    const [chain] = created.find((each) => habitOf(each) === 'chain').artifact.chains;
+    const { properties } = chain.parameters;
+    expect(properties.step1_of.examples.toSorted()).toEqual(['legal', 'sales', 'support']);
+    expect(chain.dag.nodes[0].config).toEqual({ mode: 'same', of: '{{params.step1_of}}' });
+    expect(properties.step5_to).not.toHaveProperty('examples');
+  });
+
+  it('is told why the rest is not drafted', () => {
+    const reasonOf = (name: string): string | undefined => heldBack.find(({ what }) => what.includes(name))?.reason;
+    expect(reasonOf(JUNK.failing)).toBe('ended-badly');
+    expect(reasonOf(JUNK.cancelled)).toBe('ended-badly');
+    expect(reasonOf(JUNK.flagged)).toBe('ended-badly');
+    expect(reasonOf(JUNK.personal)).toBe('personal-data');
+    expect(reasonOf(JUNK.attacked)).toBe('unsafe');
+    expect(reasonOf(JUNK.seldom)).toBe('needs-more');
+    expect(reasonOf(JUNK.byMachine)).toBeUndefined();
+    expect(heldBack).toContainEqual(expect.objectContaining({ kind: 'workflow-chain-pack', reason: 'ended-badly' }));
+  });
+
+  it('has no personal data in any draft, its evidence, or what is said about the rest', () => {
+    for (const each of PERSONAL_DATA) expect(told).not.toContain(each);
+  });
+});

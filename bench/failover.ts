@@ -8,6 +8,8 @@ import { KEY, startCapstan } from './servers.ts';
  */
 
 const ROUNDS = Number(process.argv[2] ?? 5);
+/** `freeze` as the second argument: the primary does not answer any more, but its connections stay open. */
+const isFrozen = process.argv[3] === 'freeze';
 
 const pair = await PostgresPair.start();
 const environment = { DATABASE_URL: pair.url, CAPSTAN_LEASE_MS: '5000' };
@@ -24,7 +26,7 @@ const told = (report: FailoverReport): string =>
 let isSound = true;
 try {
   for (let round = 1; round <= ROUNDS; round++) {
-    const report = await failoverRound(pair, asked);
+    const report = await failoverRound(pair, asked, { isFrozen });
     const { lost, doubled, stuck, brokenStreams, otherFailures } = report;
     isSound &&= lost + doubled + stuck + brokenStreams + otherFailures.length === 0;
     console.log(`round ${round}: ${told(report)}`);

@@ -3,14 +3,12 @@ import { type CapabilityConfig, capabilities, type MountedWith } from './capabil
 import {
   defineSettings,
   type Environment,
-  type SettingsReader,
   type SettingsSlice,
   type SettingsSource,
   type Variable,
 } from './capabilities/settings.ts';
 import { shareSettings } from './capabilities/share-settings.ts';
 import { nearest } from './protocol/format/nearest.ts';
-import { parseDatabaseUrl } from './store/database-url.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent', 'pretty', 'json'] as const;
@@ -88,7 +86,7 @@ const serverSettings = defineSettings({
       host: read.text('host') ?? '127.0.0.1',
       port: read.integer('port', { otherwise: 3_210, min: 0, max: 65_535 }),
       dataFolder: read.text('data') ?? './data',
-      databaseUrl: readDatabaseUrl(read),
+      databaseUrl: read.databaseUrl('databaseUrl'),
       workflowsFolder: read.text('workflows'),
       projectFolder: read.text('project'),
       logLevel: log === 'pretty' || log === 'json' ? 'info' : log,
@@ -111,13 +109,6 @@ const serverSettings = defineSettings({
     };
   },
 });
-
-function readDatabaseUrl(read: SettingsReader<'databaseUrl'>): string | undefined {
-  const text = read.text('databaseUrl');
-  const parsed = text === undefined ? undefined : parseDatabaseUrl(text);
-  if (typeof parsed === 'string') read.report('databaseUrl', parsed);
-  return typeof parsed === 'string' ? undefined : text;
-}
 
 type ValuesOf<S> = S extends SettingsSlice<infer V> ? V : never;
 

@@ -48,6 +48,7 @@ const MAY_ALSO_IMPORT: Record<string, readonly string[]> = {
   'src/cli/commands/audit.ts': ['system'],
   'src/cli/audit-file.ts': ['system'],
   'src/cli/recover-key.ts': ['host', 'config', 'system'],
+  'src/cli/upgrade-report.ts': ['host', 'store', 'system'],
   'src/cli/start-failure.ts': ['config', 'store'],
   'src/cli/workflow-file.ts': ['engine', 'runtime', 'capabilities', 'config', 'http', 'system'],
 };

@@ -1,4 +1,5 @@
 import { NAME } from '../protocol/trust/keys.ts';
+import { parseDatabaseUrl } from '../store/database-url.ts';
 
 /** The environment as it was when the host started. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -127,6 +128,15 @@ export class SettingsReader<Name extends string> {
     if (text === undefined) return undefined;
     if (URL.canParse(text) && protocols.includes(new URL(text).protocol)) return text;
     this.report(name, ` must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}.`);
+    return undefined;
+  }
+
+  /** The URL of a PostgreSQL database, which may have several servers. */
+  databaseUrl(name: Name): string | undefined {
+    const text = this.text(name);
+    const parsed = text === undefined ? undefined : parseDatabaseUrl(text);
+    if (typeof parsed !== 'string') return text;
+    this.report(name, parsed);
     return undefined;
   }
 }

@@ -4,6 +4,8 @@ import { type LiveHost, planUpgrade, type UpgradePlan } from '../store/upgrade.t
 import { realClock } from '../system/real.ts';
 import { VERSION } from '../version.ts';
 
+export type { Effect } from '../store/upgrade.ts';
+
 /** Whether this version fits a store and the hosts that use it. */
 export interface UpgradeReport extends UpgradePlan {
   readonly version: string;

@@ -30,7 +30,7 @@ export class Hints {
     this.#link = link;
     this.#clock = link.clock;
     this.#send = send;
-    link.servers.onMove(() => this.#client?.end().catch(() => {}));
+    link.servers.onMove(() => this.#leave());
   }
 
   onTopic(listener: (topic: string) => void): void {
@@ -64,6 +64,14 @@ export class Hints {
     this.#isClosed = true;
     this.#cancel();
     await this.#client?.end();
+  }
+
+  /** A server that was replaced may never close the connection, so nothing waits for that. */
+  #leave(): void {
+    const left = this.#client;
+    if (!left) return;
+    left.end().catch(() => {});
+    this.#onDisconnect(left);
   }
 
   #onDisconnect(lost: pg.Client): void {

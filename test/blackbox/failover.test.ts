@@ -23,7 +23,7 @@ describe('two hosts on a primary and its synchronous standby', () => {
     const hosts = await Promise.all([start(environment), start(environment)]);
     const asked = hosts.map(({ url }) => ({ url, key: KEYS.editor.key }));
 
-    const report = await failoverRound(pair, asked, RUNS);
+    const report = await failoverRound(pair, asked, { runs: RUNS });
     expect(report).toMatchObject({ lost: 0, doubled: 0, stuck: 0, brokenStreams: 0, otherFailures: [] });
     for (const host of hosts) expect(host.output()).toContain(`"server":"${pair.primary.address}"`);
 

@@ -3,7 +3,6 @@ import type { PostgresPair } from './postgres-pair.ts';
 
 /** A round in which the primary is killed under load and its standby promoted, and what came of all that was asked. */
 
-/** Runs that are accepted before the kill, and as many afterwards. */
 const RUNS = 120;
 const CALLERS_PER_HOST = 8;
 /** More answers than callers: some have waited for the database as long as a host does. */
@@ -40,6 +39,14 @@ export interface FailoverReport {
   readonly secondsToPromotion: number;
 }
 
+/** How a round goes. */
+export interface RoundOptions {
+  /** Runs that are accepted before the primary dies, and as many afterwards. */
+  readonly runs?: number;
+  /** Whether the primary stops to answer instead of dying, as one does whose network is cut. */
+  readonly isFrozen?: boolean;
+}
+
 interface Accepted {
   readonly tag: string;
   readonly runId: string;
@@ -48,20 +55,23 @@ interface Accepted {
 export async function failoverRound(
   pair: PostgresPair,
   hosts: readonly AskedHost[],
-  runs = RUNS,
+  { runs = RUNS, isFrozen = false }: RoundOptions = {},
 ): Promise<FailoverReport> {
   const load = new Load(hosts);
   const streams = await Promise.all(hosts.map((host) => watchWaitingRun(host)));
   load.start();
   await load.until(() => load.accepted.length >= runs);
   const killedAt = performance.now();
-  await pair.primary.kill();
+  const dying = pair.primary;
+  if (isFrozen) dying.freeze();
+  else await dying.kill();
   // Not before callers were asked for patience: whoever promotes standbys makes sure first that the primary is gone.
   await load.until(() => load.unavailable >= UNAVAILABLE);
   await pair.promote();
   const promotedAt = performance.now();
   await load.until(() => load.asked(killedAt) >= runs);
   await load.stop();
+  if (isFrozen) await dying.kill();
   const kept = await Promise.all(chunks(load.accepted, hosts.length).map((part, index) => check(hosts[index]!, part)));
   const frames = await Promise.all(streams.map(({ isWhole }) => isWhole));
   const sum = (name: keyof Kept): number => kept.reduce((total, each) => total + each[name], 0);

@@ -100,10 +100,14 @@ export class PostgresServer {
   async kill(): Promise<void> {
     const child = this.#process!;
     const exit = once(child, 'exit');
-    const children = childrenOf(child.pid!);
-    for (const pid of [child.pid!, ...children]) process.kill(pid, 'SIGKILL');
+    this.#signal('SIGKILL');
     await exit;
     this.#process = undefined;
+  }
+
+  /** As if the network to the machine was cut: connections stay open, and nothing answers. */
+  freeze(): void {
+    this.#signal('SIGSTOP');
   }
 
   async stop(): Promise<void> {
@@ -130,6 +134,11 @@ export class PostgresServer {
     } finally {
       await client.end();
     }
+  }
+
+  #signal(name: NodeJS.Signals): void {
+    const { pid } = this.#process!;
+    for (const each of [pid!, ...childrenOf(pid!)]) process.kill(each, name);
   }
 
   async #put(name: string, text: string): Promise<void> {

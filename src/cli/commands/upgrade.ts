@@ -1,8 +1,7 @@
 import { resolve } from 'node:path';
-import type { Effect } from '../../store/upgrade.ts';
 import type { CommandGroup, CommandSpec, Context } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit.ts';
-import type { UpgradeReport } from '../upgrade-report.ts';
+import type { Effect, UpgradeReport } from '../upgrade-report.ts';
 import { stringOption } from '../values.ts';
 
 const MEANING: Readonly<Record<Effect, string>> = {

@@ -17,7 +17,6 @@ import { spanIdOf } from '../system/digest.ts';
 import { sendRefusal } from './answers.ts';
 import { checkSender } from './cross-site.ts';
 import { PROTOCOL_VERSION } from './discovery.ts';
-import { LateAbort } from './late-abort.ts';
 import { type RateLimit, RateLimiter } from './rate-limit.ts';
 import { atLimit, type LimitScope, Share } from './shares.ts';
 
@@ -69,7 +68,7 @@ export class Gate {
   readonly #addresses: RateLimiter;
   readonly #known = new LruCache<string, true>(KNOWN_MAX);
   readonly #shares: Record<Exclude<LimitScope, 'host'>, Share>;
-  readonly #inFlight = new Set<LateAbort>();
+  readonly #inFlight = new Set<AbortController>();
   #onEmpty = (): void => {};
 
   constructor(options: GateOptions) {
@@ -131,7 +130,7 @@ export class Gate {
 
   #begin(request: FastifyRequest, reply: FastifyReply): void {
     request.startedAt = this.#options.clock.now();
-    request.abort = new LateAbort();
+    request.abort = new AbortController();
     this.#inFlight.add(request.abort);
     reply.raw.once('close', () => {
       this.#inFlight.delete(request.abort);

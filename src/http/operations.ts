@@ -43,9 +43,7 @@ export function mountOperation(app: FastifyInstance, route: BoundRoute, options:
       const { runtime, streamUnreadMs: unreadMs } = options;
       await sendReply(reply, answer, {
         clock: runtime.clock,
-        get signal() {
-          return request.abort.signal;
-        },
+        signal: request.abort.signal,
         turn: turnOf(request, options),
         unreadMs,
       });
@@ -180,9 +178,7 @@ function requestOf(request: FastifyRequest, { publicUrl }: OperationOptions): Re
       return Array.isArray(value) ? value[0] : value;
     },
     origin: publicUrl ?? `${request.protocol}://${request.host}`,
-    get signal() {
-      return request.abort.signal;
-    },
+    signal: request.abort.signal,
   };
 }
 

@@ -12,7 +12,7 @@ function sharesOf(perTenant: number, stored: { bytes: number }) {
   return { shares: new StorageShares({ read }, { perTenant }), reads: () => reads };
 }
 
-const event = (bytes: number) => ({ sequence: 0, type: 'run.started', body: 'x'.repeat(bytes), hidden: undefined });
+const event = (bytes: number) => ({ sequence: 0, type: 'run.started', body: 'x'.repeat(bytes), hidden: null });
 
 describe('the storage of a tenant', () => {
   it('is not read again as long as the tenant cannot have used up its share', async () => {

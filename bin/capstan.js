@@ -13,10 +13,9 @@ const NEEDED = Number(/\d+/.exec(require('../package.json').engines.node)[0]);
 
 /** Runs the command on this Node if it is new enough, and otherwise on the one that npm has installed beside it. */
 async function start(args) {
-  const program = programPath();
   if (isNewEnough(process.versions.node)) {
     module.enableCompileCache(compileCache());
-    await import(pathToFileURL(program).href);
+    await import(pathToFileURL(programPath()).href);
     return;
   }
   const node = installedNode();
@@ -25,7 +24,7 @@ async function start(args) {
     process.exitCode = 1;
     return;
   }
-  runOn(node, [program, ...args]);
+  runOn(node, [fileURLToPath(import.meta.url), ...args]);
 }
 
 /** The sources in a checkout, what they were built to in a package. */

@@ -65,7 +65,7 @@ export function bundlePortable(folder: string): Promise<RolldownOutput> {
 
 async function bundle(folder: string, options: InputOptions): Promise<RolldownOutput> {
   const built = await rolldown({ cwd: ROOT, logLevel: 'silent', ...options });
-  const output = await built.write({ dir: folder, chunkFileNames: '[name]-[hash].js' });
+  const output = await built.write({ dir: folder, chunkFileNames: '[name]-[hash].js', comments: false });
   await built.close();
   return output;
 }

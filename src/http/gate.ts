@@ -18,7 +18,6 @@ import { spanIdOf } from '../system/digest.ts';
 import { sendRefusal } from './answers.ts';
 import { checkSender } from './cross-site.ts';
 import { PROTOCOL_VERSION } from './discovery.ts';
-import { LateAbort } from './late-abort.ts';
 import { atLimit, type LimitScope, Share } from './shares.ts';
 
 /** What the gate decides with. */
@@ -69,7 +68,7 @@ export class Gate {
   readonly #addresses: RateLimiter;
   readonly #known = new LruCache<string, true>(KNOWN_MAX);
   readonly #shares: Record<Exclude<LimitScope, 'host'>, Share>;
-  readonly #inFlight = new Set<LateAbort>();
+  readonly #inFlight = new Set<AbortController>();
   #onEmpty = (): void => {};
 
   constructor(options: GateOptions) {
@@ -141,7 +140,7 @@ export class Gate {
 
   #begin(request: FastifyRequest, reply: FastifyReply): void {
     request.startedAt = this.#options.clock.now();
-    request.abort = new LateAbort();
+    request.abort = new AbortController();
     this.#inFlight.add(request.abort);
     reply.raw.once('close', () => {
       this.#inFlight.delete(request.abort);

@@ -58,9 +58,7 @@ function mount(app: FastifyInstance, route: BoundRoute, options: OperationOption
       const { runtime, streamUnreadMs: unreadMs } = options;
       await sendReply(reply, answer, {
         clock: runtime.clock,
-        get signal() {
-          return request.abort.signal;
-        },
+        signal: request.abort.signal,
         turn: turnOf(request, options),
         unreadMs,
       });
@@ -196,9 +194,7 @@ function requestOf(request: FastifyRequest, { publicUrl }: OperationOptions): Re
     },
     headers: request.headers,
     origin: publicUrl ?? `${request.protocol}://${request.host}`,
-    get signal() {
-      return request.abort.signal;
-    },
+    signal: request.abort.signal,
   };
 }
 

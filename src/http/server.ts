@@ -14,7 +14,6 @@ import { Cors } from './cors.ts';
 import { internalError, refusalOfError } from './framework-errors.ts';
 import { Gate, type GateLimits } from './gate.ts';
 import { Idempotency } from './idempotency.ts';
-import type { LateAbort } from './late-abort.ts';
 import type { Metrics } from './metrics.ts';
 import { mountOperation } from './operations.ts';
 import type { PublicPage } from './pages.ts';
@@ -34,7 +33,7 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     caller: Caller | undefined;
-    abort: LateAbort;
+    abort: AbortController;
     startedAt: number;
     /** The body as it was sent. */
     bodyText: string;

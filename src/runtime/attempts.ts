@@ -8,7 +8,6 @@ import { isRouted } from '../engine/people/verdict.ts';
 import { scopeOf } from '../engine/run/inputs.ts';
 import { isTerminal, type NodeState, type Run, visibleVariables } from '../engine/run/run.ts';
 import type { JsonObject } from '../protocol/format/json.ts';
-import { once } from '../protocol/format/once.ts';
 import { type TraceContext, traceHeaders } from '../protocol/format/trace.ts';
 import type { NewEvent } from '../protocol/running/events.ts';
 import { guardLease, type Lease } from '../store/queue.ts';
@@ -201,9 +200,6 @@ export class Attempts {
     const all = inputs?.all ?? {};
     // A copy, because the run moves on while the node is working.
     const variables: JsonObject = Object.assign(Object.create(null), visibleVariables(run));
-    const scope = { tenant, workspace, runId, nodeId: node.id, trace: run.facts.trace };
-    // Most nodes are pure and never ask for them.
-    const effects = once(() => (fork?.mode === 'replay' ? NO_EFFECTS : this.#effectsFor(scope, visit, signal)));
     return {
       runId,
       owner,
@@ -233,9 +229,10 @@ export class Attempts {
         this.#learn(result);
         return result;
       },
-      get effects() {
-        return effects();
-      },
+      effects:
+        fork?.mode === 'replay'
+          ? NO_EFFECTS
+          : this.#effectsFor({ tenant, workspace, runId, nodeId: node.id, trace: run.facts.trace }, visit, signal),
       schemas: this.#runtime.schemas.of(tenant),
       budget: this.#guard.forOutput(),
       holder: { tenant, workspace, commit: fork?.mode === 'replay' ? noSource : (unit) => this.#commitAfter(unit) },

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { cpSync } from 'node:fs';
+import { cpSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -27,7 +27,8 @@ interface Ended {
 
 function capstan(root: string, args: readonly string[], { isOld = true, onOut = (_text: string, _pid: number) => {} }) {
   const given = [...(isOld ? ['--import', CALLED_OLD] : []), join(root, 'bin', 'capstan.js'), ...args];
-  const child = spawn(process.execPath, given, { env: { PATH: process.env.PATH ?? '' }, cwd: folder.path });
+  const env = { PATH: process.env.PATH ?? '', XDG_CACHE_HOME: join(folder.path, 'cache') };
+  const child = spawn(process.execPath, given, { env, cwd: folder.path });
   const ended = { out: '', err: '' };
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     ended.out += text;
@@ -43,6 +44,11 @@ describe('the capstan file', () => {
   it.each([true, false])('runs the command; on an older Node: %s', async (isOld) => {
     expect(await capstan(ROOT, ['--version'], { isOld })).toEqual({ code: 0, out: `${VERSION}\n`, err: '' });
     expect(await capstan(ROOT, ['no-such-command'], { isOld })).toMatchObject({ code: 2 });
+  });
+
+  it('keeps what Node has compiled in the folder of the user', async () => {
+    await capstan(ROOT, ['--version'], {});
+    expect(readdirSync(join(folder.path, 'cache', 'capstan', 'compiled'))).not.toEqual([]);
   });
 
   it('says which Node is needed where there is none', async () => {

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -23,6 +23,8 @@ const PACKAGE = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as 
 };
 /** It is made of modules of the language, as everything is that runs on the Node it needs. */
 const OUT_OF_DATE: readonly string[] = ['node10', 'node16-cjs'];
+
+const INSTALLED_BYTES_MAX = 40_000_000;
 
 const ON_NODE = ['--module', 'nodenext', '--types', 'node'];
 const IN_BROWSER = ['--module', 'esnext', '--moduleResolution', 'bundler', '--lib', 'es2024,dom,esnext', '--types', ''];
@@ -61,6 +63,14 @@ function write(name: string): Program {
   return { path: name, folder: user.path };
 }
 
+/** The bytes of the files of a package, without those of packages that are installed inside of it. */
+function bytesIn(folder: string): number {
+  return readdirSync(folder, { withFileTypes: true })
+    .filter(({ name }) => name !== 'node_modules')
+    .map((entry) => join(folder, entry.name))
+    .reduce((sum, path) => sum + (statSync(path).isDirectory() ? bytesIn(path) : statSync(path).size), 0);
+}
+
 /** What the compiler says of files of the user. */
 async function complaints(...options: string[]): Promise<string> {
   const compiler = join(MODULES, 'typescript', 'bin', 'tsc');
@@ -86,6 +96,18 @@ describe('the package', () => {
       (problem) => !('resolutionKind' in problem && OUT_OF_DATE.includes(problem.resolutionKind)),
     );
     expect(problems).toEqual([]);
+  });
+});
+
+describe('an installation', () => {
+  it('is small: most packages are inside the program, as far as it uses them', () => {
+    const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as {
+      packages: Record<string, { dev?: boolean; optional?: boolean }>;
+    };
+    const installed = Object.keys(packages).filter((path) => path && !packages[path]!.dev && !packages[path]!.optional);
+    const folders = [...installed.map((path) => join(ROOT, path)), join(user.path, 'node_modules', 'capstan')];
+    const bytes = folders.map(bytesIn).reduce((sum, each) => sum + each, 0);
+    expect(bytes).toBeLessThan(INSTALLED_BYTES_MAX);
   });
 });
 

@@ -108,8 +108,7 @@ function checkBody(
     mode,
     tenantId,
     residency,
-    evalSuiteRef,
-    agentId,
+    ...rest
   }: Pick<CreateRunRequest, 'workflowId' | 'mode' | 'tenantId' | 'residency' | 'evalSuiteRef' | 'agentId'>,
 ): Refusal | undefined {
   if (mode === 'eval') {
@@ -117,7 +116,7 @@ function checkBody(
       capability: 'agents.evalSuite',
     });
   }
-  const evaluation = evalSuiteRef !== undefined ? 'evalSuiteRef' : agentId !== undefined ? 'agentId' : undefined;
+  const evaluation = (['evalSuiteRef', 'agentId'] as const).find((field) => rest[field] !== undefined);
   if (evaluation) {
     return refuse('validation_error', `${evaluation} is for evaluation runs. Leave it out.`, { field: evaluation });
   }

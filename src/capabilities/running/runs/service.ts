@@ -4,7 +4,6 @@ import type { Decision } from '../../../engine/run/decision.ts';
 import { isTerminal, type Run } from '../../../engine/run/run.ts';
 import { snapshotOf } from '../../../engine/run/snapshot.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
-import { once } from '../../../protocol/format/once.ts';
 import { isManagement } from '../../../protocol/running/management.ts';
 import { FORKS_SHOWN_MAX, type RunSnapshot, type RunStatus } from '../../../protocol/running/runs.ts';
 import { and, type Change, changeOf, unchanged } from '../../../runtime/change.ts';
@@ -31,12 +30,11 @@ import { checkCreation, type RunRules } from './rules.ts';
 /** Runs, as people and other capabilities start, read and move them. */
 export class RunService implements Runs {
   readonly #host: Pick<Host, 'runtime' | 'executor' | 'extensions'>;
-  readonly #rules: () => RunRules;
+  readonly #settings: Omit<RunRules, 'mockProviders'>;
 
   constructor(host: Pick<Host, 'runtime' | 'executor' | 'extensions'>, settings: Omit<RunRules, 'mockProviders'>) {
     this.#host = host;
-    // Once, and not for every run: the settings are those of the whole host, and copying them takes 30 µs.
-    this.#rules = once(() => ({ models: settings.models, mockProviders: host.extensions(MockProviders) }));
+    this.#settings = settings;
   }
 
   async create(caller: Caller, request: RunRequest): Promise<Change<StartedRun> | Refusal> {
@@ -56,7 +54,8 @@ export class RunService implements Runs {
   check(caller: RunStarter, given: RunArguments, plan: Plan): Promise<Refusal | undefined> {
     const { schemas: shared } = this.#host.runtime;
     const schemas = caller.subject ? shared.of(caller.subject.tenant) : shared;
-    return checkCreation(caller, given, plan, this.#rules(), schemas);
+    const mockProviders = this.#host.extensions(MockProviders);
+    return checkCreation(caller, given, plan, { ...this.#settings, mockProviders }, schemas);
   }
 
   async snapshot(caller: Caller, runId: string): Promise<RunSnapshot | Refusal> {

@@ -2,7 +2,7 @@ import { finalOutputs } from '../../../engine/run/final-outputs.ts';
 import { snapshotOf } from '../../../engine/run/snapshot.ts';
 import { isRefusal, NOT_FOUND, type Refusal } from '../../../protocol/errors.ts';
 import { isObject } from '../../../protocol/format/json.ts';
-import { isTerminalStatus } from '../../../protocol/running/runs.ts';
+import { isTerminalStatus, type RunStatus } from '../../../protocol/running/runs.ts';
 import type { AnsweredByHook, StartedByHook, WebhookTriggerConfig } from '../../../protocol/starting/triggers.ts';
 import { and, type Change, changeOf, perform, unchanged } from '../../../runtime/change.ts';
 import { RateLimiter } from '../../../runtime/rate-limit.ts';
@@ -46,7 +46,8 @@ interface Delivery {
 /** The run of a delivery. */
 interface Started {
   readonly runId: string;
-  readonly isDuplicate: boolean;
+  /** Its status as it started; undefined if an earlier delivery started it. */
+  readonly status: RunStatus | undefined;
 }
 
 /** How long the id of a delivery is remembered: senders retry, or are told to, for some days. */
@@ -113,8 +114,11 @@ export class HookReceiver {
     if (!passes(runs.compiled(row), scope)) return reply(200, { ignored: true } satisfies AnsweredByHook);
     const started = await perform(runtime, () => this.#startOnce(delivery), { tenant: row.tenant });
     if (isRefusal(started)) return refusalFor(started);
+    const statusUrl = `${request.origin}/v1/runs/${started.runId}`;
     if (config.respond === 'result') await this.#wait(row, started.runId, config.waitSeconds ?? WAIT_S, request.signal);
-    return this.#answer(delivery, started, request.origin);
+    // Most senders only want to know that the request has arrived: nothing is read for them.
+    else if (started.status) return reply(202, { ...started, statusUrl });
+    return this.#answer(delivery, started, statusUrl);
   }
 
   async #startOnce(delivery: Delivery): Promise<Change<Started> | Refusal> {
@@ -125,20 +129,18 @@ export class HookReceiver {
     const recordKey = sha256Hex(JSON.stringify(['trigger', row.trigger_id, deliveryId ?? '']));
     const [record] =
       deliveryId === undefined ? [] : await runtime.store.read<IdempotencyRow>(findIdempotencyRecord(recordKey));
-    if (record) return unchanged({ runId: record.body, isDuplicate: true });
+    if (record) return unchanged({ runId: record.body, status: undefined });
     const inputs = inputsFor(compiled, scope, { body: scope.body });
     if (isRefusal(inputs)) return inputs;
     const mark = { triggerId: row.trigger_id, ...(deliveryId === undefined ? {} : { deliveryId }) };
     const start = await runs.start(row, inputs, mark);
     if (isRefusal(start)) return start;
-    const { runId } = start.result;
-    const started = { ...start, result: { runId, isDuplicate: false } };
-    if (deliveryId === undefined) return started;
-    const stored = { record_key: recordKey, digest: '', status: 202, body: runId };
+    if (deliveryId === undefined) return start;
+    const stored = { record_key: recordKey, digest: '', status: 202, body: start.result.runId };
     const remembered = changeOf(undefined, [saveIdempotencyRecord(stored, DELIVERY_RETENTION_MS)], {
       retryOn: ['idempotency'],
     });
-    return and(started, remembered);
+    return and(start, remembered);
   }
 
   async #wait(row: TriggerRow, runId: string, seconds: number, signal: AbortSignal): Promise<void> {
@@ -153,7 +155,7 @@ export class HookReceiver {
     }
   }
 
-  async #answer({ row, config }: Delivery, { runId, isDuplicate }: Started, origin: string): Promise<Reply | Refusal> {
+  async #answer({ row, config }: Delivery, { runId, ...before }: Started, statusUrl: string): Promise<Reply | Refusal> {
     const { runtime } = this.#parts;
     const look = await runtime.reader.view({ tenant: row.tenant }, runId, ({ run }) => {
       const snapshot = snapshotOf(run, sha256Hex);
@@ -161,8 +163,8 @@ export class HookReceiver {
     });
     if (!look) return NOT_FOUND;
     const { status, error } = look.snapshot;
-    const duplicate = isDuplicate ? { duplicate: true } : {};
-    const started: StartedByHook = { runId, status, statusUrl: `${origin}/v1/runs/${runId}`, ...duplicate };
+    const duplicate = before.status === undefined ? { duplicate: true } : {};
+    const started: StartedByHook = { runId, status, statusUrl, ...duplicate };
     if (config.respond !== 'result' || !isTerminalStatus(status)) return reply(202, started);
     const failed = error ? { error: { code: error.code, message: error.message } } : {};
     const outputs = look.outputs as NonNullable<AnsweredByHook['outputs']>;

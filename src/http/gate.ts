@@ -10,13 +10,13 @@ import {
 } from '../capabilities/trust/authorization/door.ts';
 import { isRefusal, type Refusal, refuse } from '../protocol/errors.ts';
 import { parseTrace, traceHeaders } from '../protocol/format/trace.ts';
+import { PROTOCOL_VERSION } from '../protocol/running/runs.ts';
 import { LruCache } from '../runtime/lru-cache.ts';
 import type { Turns } from '../runtime/turns.ts';
 import { type Clock, sleep } from '../system/clock.ts';
 import { spanIdOf } from '../system/digest.ts';
 import { sendRefusal } from './answers.ts';
 import { checkSender } from './cross-site.ts';
-import { PROTOCOL_VERSION } from './discovery.ts';
 import { type RateLimit, RateLimiter } from './rate-limit.ts';
 import { atLimit, type LimitScope, Share } from './shares.ts';
 

@@ -3,7 +3,7 @@ import type { Append, Reaction } from '../../../runtime/reaction.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { isDelivered } from './deliverable.ts';
 import { DELIVERY, listSubscribedTenants, startDeliveries } from './records.ts';
-import { newCursor } from './rules.ts';
+import { deliveredRun, newCursor } from './rules.ts';
 
 /** Topic of the hint that a tenant has a new webhook. */
 const SUBSCRIBED = 'webhook-subscribed';
@@ -13,10 +13,10 @@ const SUBSCRIBED = 'webhook-subscribed';
  * store with one host the cache is complete and saves statements, elsewhere it only decides how soon work is claimed.
  */
 export class Subscribers {
-  readonly #runtime: Pick<Runtime, 'store' | 'hub' | 'log'>;
+  readonly #runtime: Pick<Runtime, 'store' | 'hub' | 'log'> & Partial<Pick<Runtime, 'tracing'>>;
   readonly #tenants = new Set<string>();
 
-  constructor(runtime: Pick<Runtime, 'store' | 'hub' | 'log'>) {
+  constructor(runtime: Pick<Runtime, 'store' | 'hub' | 'log'> & Partial<Pick<Runtime, 'tracing'>>) {
     this.#runtime = runtime;
   }
 
@@ -28,7 +28,7 @@ export class Subscribers {
     const types = [...new Set(events.map(({ type }) => type))].filter((type) => isDelivered(facts.workflowId, type));
     if (types.length === 0) return [];
     const run = { tenant, workspace, runId: facts.runId, tags: facts.tags ?? [], types };
-    return [startDeliveries(run, newCursor(events[0]!.sequence - 1, { run: facts }))];
+    return [startDeliveries(run, newCursor(events[0]!.sequence - 1, { run: deliveredRun(this.#runtime, facts) }))];
   };
 
   /** Has the executor claim deliveries of this append at once. */

@@ -64,7 +64,7 @@ describe('the spans of a log', () => {
     expect(attempts.map(({ status, attributes }) => [status, attributes])).toMatchObject([
       [
         { code: 'error', message: 'It broke.' },
-        { 'openwop.node_attempt': 0, 'error.type': 'node_failed' },
+        { 'openwop.node_attempt': 0, 'error.type': 'broken' },
       ],
       [{ code: 'error', message: 'Again.' }, { 'openwop.node_attempt': 1 }],
     ]);

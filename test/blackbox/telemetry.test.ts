@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { readConfig } from '../../src/config.ts';
 import type { Answer, Api } from '../support/api.ts';
 import { type CollectedSpan, Collector, hasRun, outline } from '../support/collector.ts';
-import { fixed, line, node, register, unique, variable, workflow } from '../support/definitions.ts';
-import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
+import { fixed, line, node, register, unique, workflow } from '../support/definitions.ts';
+import { startTestHost, type TestHost } from '../support/host.ts';
 import { approval, resolve, waits } from '../support/interrupts.ts';
 import { killableHosts } from '../support/killed.ts';
 import { McpHttpServer } from '../support/mcp-http.ts';
@@ -124,17 +124,14 @@ describe.each(['http/json', 'http/protobuf'])('traces over %s', (protocol) => {
   async function runAll(headers: Record<string, string>): Promise<string> {
     const asks = node('call', 'core.openwop.http.fetch', {
       config: { url: `${world.url}?token=${CANARY}`, method: 'POST' },
-      inputs: { body: variable('ticket') },
+      inputs: { body: fixed({ said: CANARY }) },
     });
-    const child = await register(api(), workflow([asks], [], { variables: [{ name: 'ticket', type: 'string' }] }));
+    const child = await register(api(), workflow([asks]));
     const agent = node('agent', 'core.agents.run', {
       agent: { agentId: await installAgent(api()) },
       config: { provider: 'acme', model: 'm' },
     });
-    const sends = node('child', 'core.subWorkflow', {
-      config: { workflowId: child },
-      inputs: { ticket: fixed(CANARY) },
-    });
+    const sends = node('child', 'core.subWorkflow', { config: { workflowId: child } });
     const parent = workflow([agent, approval('ask'), sends], line('agent', 'ask', 'child'));
     const rest = { inputs: { userPrompt: CANARY }, metadata: { note: CANARY }, callbackUrl: world.url };
     const answer = await api().post('/v1/runs', { workflowId: await register(api(), parent), ...rest }, headers);
@@ -142,7 +139,8 @@ describe.each(['http/json', 'http/protobuf'])('traces over %s', (protocol) => {
     const { runId } = answer.body;
     await waits(api(), runId);
     expect((await resolve(api(), runId, 'ask', { action: 'accept', comment: CANARY })).status).toBe(200);
-    expect(await api().ended(runId)).toMatchObject({ status: 'completed' });
+    const ended = await api().ended(runId);
+    expect(ended.status, JSON.stringify(ended.error)).toBe('completed');
     return runId;
   }
 
@@ -160,7 +158,7 @@ describe.each(['http/json', 'http/protobuf'])('traces over %s', (protocol) => {
       'openwop.run',
       '  openwop.node.core.agents.run',
       '    openwop.node.core.agents.run.attempt',
-      ...['agent', 'acme', 'mcp', 'acme'].map((what) => `      openwop.activity.${what}`),
+      ...['acme', 'acme', 'mcp'].map((what) => `      openwop.activity.${what}`),
       '  openwop.node.core.approvalGate',
       '    openwop.interrupt',
       '    openwop.node.core.approvalGate.attempt',
@@ -226,7 +224,7 @@ describe.each(['http/json', 'http/protobuf'])('traces over %s', (protocol) => {
     await collector.trace(traceId, hasRun(await runAll(headers)));
     const boom = node('boom', 'core.openwop.http.fetch', {
       config: { url: world.url, method: 'POST', failOn: ['5xx'] },
-      inputs: { body: fixed(CANARY) },
+      inputs: { body: fixed({ said: CANARY }) },
     });
     world.say(() => 500);
     const failed = newTrace();
@@ -312,5 +310,108 @@ describe.each(['http/json', 'http/protobuf'])('traces over %s', (protocol) => {
   it('are advertised', async () => {
     const { observability } = (await api().get('/.well-known/openwop')).body;
     expect(observability.otel.exportProtocols).toEqual(expect.arrayContaining(['http/json', 'http/protobuf']));
+  });
+});
+
+describe('a trace', () => {
+  const { start, kill, stop, newFolder } = killableHosts();
+  let collector: Collector;
+  beforeAll(async () => {
+    collector = await Collector.open();
+  });
+  afterAll(() => collector.close());
+
+  it('goes on after the host was killed, and nothing of it is missing', async () => {
+    // So late that the host that is killed has sent nothing of what it did.
+    const environment = {
+      CAPSTAN_DATA: newFolder(),
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_TRACES_SAMPLER: 'always_on',
+      OTEL_BSP_SCHEDULE_DELAY: '600000',
+    };
+    const before = await start(environment);
+    const { traceId, headers } = newTrace();
+    const world = await Receiver.open();
+    const call = node('call', 'core.openwop.http.fetch', {
+      config: { url: world.url, method: 'POST' },
+      inputs: { body: fixed({}) },
+    });
+    const child = await register(before.as('editor'), workflow([node('inner')]));
+    const nodes = [
+      node('a'),
+      call,
+      approval('ask'),
+      node('child', 'core.subWorkflow', { config: { workflowId: child } }),
+    ];
+    const workflowId = await register(before.as('editor'), workflow(nodes, line('a', 'call', 'ask', 'child')));
+    world.say(() => undefined);
+    const { runId } = (await before.as('editor').post('/v1/runs', { workflowId }, headers)).body;
+    await world.count(1);
+    await kill(before);
+    world.say(() => 204);
+    expect(collector.spans).toEqual([]);
+    const after = await start(environment);
+    await waits(after.as('editor'), runId);
+    expect((await resolve(after.as('editor'), runId, 'ask', { action: 'accept' })).status).toBe(200);
+    await after.as('editor').ended(runId);
+    const { spans: shown } = (await after.as('editor').get(`/v1/runs/${runId}/debug-bundle`)).body;
+    await stop(after);
+    world.close();
+    const spans = await collector.trace(traceId, hasRun(runId));
+    expect(orphans(spans)).toEqual([]);
+    expect(doubled(spans)).toEqual([]);
+    const sent = spans.map(({ spanId }) => spanId);
+    expect(sent).toEqual(expect.arrayContaining(shown.map(({ spanId }: Answer['body']) => spanId)));
+  });
+
+  it('is whole although two hosts took part in the run', async () => {
+    const settings = telemetryTo(collector);
+    const first = await startTestHost('postgres', inject('postgresUrl'), settings);
+    const second = await first.another();
+    const { traceId, headers } = newTrace();
+    const nodes = [node('a'), approval('ask'), node('b'), approval('again'), node('c')];
+    const workflowId = await register(first.as('editor'), workflow(nodes, line('a', 'ask', 'b', 'again', 'c')));
+    const { runId } = (await first.as('editor').post('/v1/runs', { workflowId }, headers)).body;
+    for (const [host, gate] of [[second, 'ask'] as const, [first, 'again'] as const]) {
+      await host.as('editor').until(runId, ({ nodeStates }) => nodeStates[gate]?.status === 'suspended');
+      expect((await resolve(host.as('reviewer'), runId, gate, { action: 'accept' })).status).toBe(200);
+    }
+    await first.as('editor').ended(runId);
+    const { spans: shown } = (await first.as('editor').get(`/v1/runs/${runId}/debug-bundle`)).body;
+    await second.stop();
+    await first.stop();
+    const spans = await collector.trace(traceId, hasRun(runId));
+    const idOf = ({ spanId }: { spanId: string }) => spanId;
+    expect(spans.map(idOf).sort()).toEqual(shown.map(idOf).sort());
+  });
+
+  it('is not sent if the operator records none', async () => {
+    const settings = telemetryTo(collector, { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0' });
+    const host = await startTestHost('sqlite', undefined, settings);
+    const { traceId, headers } = newTrace();
+    const { body } = await host.as('editor').post('/v1/runs', { workflowId: 'conformance-noop' }, headers);
+    await host.as('editor').ended(body.runId);
+    const before = collector.exports.length;
+    await host.stop();
+    expect(collector.exports).toHaveLength(before);
+    expect(collector.spans.filter((span) => span.traceId === traceId)).toEqual([]);
+  });
+
+  it('is lost if the collector is away; runs are not, and do not wait', async () => {
+    const away = await Collector.open();
+    const settings = telemetryTo(away, { OTEL_EXPORTER_OTLP_TIMEOUT: '50' });
+    away.close();
+    const host = await startTestHost('sqlite', undefined, settings);
+    const ids = await Promise.all(Array.from({ length: 20 }, () => host.as('editor').run('conformance-multi-node')));
+    const ended = await Promise.all(ids.map((runId) => host.as('editor').ended(runId)));
+    expect(ended.map(({ status }) => status)).toEqual(ids.map(() => 'completed'));
+    await host.stop();
+  });
+
+  it('is not offered by a host without a collector', async () => {
+    const host = await startTestHost('sqlite', undefined);
+    const { body } = await host.as('editor').get('/.well-known/openwop');
+    await host.stop();
+    expect(body).not.toHaveProperty('observability');
   });
 });

@@ -85,10 +85,10 @@ export function hasRun(runId: string): (spans: readonly CollectedSpan[]) => bool
     spans.some(({ name, attributes }) => name === 'openwop.run' && attributes['openwop.run_id'] === runId);
 }
 
-/** The tree of a trace as indented lines; spans whose parent is not there begin at the left. */
+/** The tree of a trace as indented lines, siblings by name; spans whose parent is not there begin at the left. */
 export function outline(spans: readonly CollectedSpan[]): string[] {
   const ids = new Set(spans.map(({ spanId }) => spanId));
-  const inOrder = [...spans].sort((a, b) => a.startMs - b.startMs || a.name.localeCompare(b.name));
+  const inOrder = [...spans].sort((a, b) => a.name.localeCompare(b.name));
   const under = (parent: CollectedSpan | undefined, indent: string): string[] =>
     inOrder
       .filter((span) => (parent ? span.parentSpanId === parent.spanId : !ids.has(span.parentSpanId)))

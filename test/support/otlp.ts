@@ -69,11 +69,11 @@ export function decodeTraces(body: Buffer, contentType: string): CollectedSpan[]
 }
 
 function valuesOf(pairs: Message = []): Record<string, unknown> {
-  return Object.fromEntries(pairs.map(({ key, value }: Message) => [key, valueOf(value)]));
+  return Object.fromEntries(pairs.map(({ key, value }: Message) => [key, scalarIn(value)]));
 }
 
-function valueOf({ arrayValue, ...scalar }: Message): unknown {
-  return arrayValue ? arrayValue.values.map(valueOf) : Object.values(scalar)[0];
+function scalarIn({ arrayValue, ...scalar }: Message): unknown {
+  return arrayValue ? arrayValue.values.map(scalarIn) : Object.values(scalar)[0];
 }
 
 function decode(bytes: Buffer, fields: Fields): Message {

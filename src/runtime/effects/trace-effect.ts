@@ -30,6 +30,8 @@ interface EffectTrace {
 }
 
 const UNTRACED: EffectTrace = {};
+/** Seams that only look something up in the host's own store or settings. */
+const LOOKUPS: ReadonlySet<SeamName> = new Set(['agent', 'prompts', 'verifiers', 'envelopeKind']);
 
 /** The place of an effect in the trace of its run, under the attempt that performs it. */
 export function traceEffect(
@@ -41,7 +43,7 @@ export function traceEffect(
   if (!trace) return UNTRACED;
   const spanId = spanIdOf(effectSpan(effectId, attempt));
   const headers = traceHeaders(trace, spanId);
-  if (!tracing || !isSampled(trace)) return { headers };
+  if (!tracing || !isSampled(trace) || LOOKUPS.has(seam)) return { headers };
   const parentSpanId = spanIdOf(attemptSpan(runId, node.id, attempt));
   const activity = { runId, workflowId, trace, spanId, parentSpanId };
   return {

@@ -63,7 +63,7 @@ export async function openExporter(settings: TraceSettings, parts: ExporterParts
   return {
     isRecorded: (traceId, parent) => {
       const context = parent
-        ? api.trace.setSpanContext(api.ROOT_CONTEXT, { ...contextOf({ traceId, ...parent }), isRemote: true })
+        ? api.trace.setSpanContext(api.ROOT_CONTEXT, contextOf({ traceId, ...parent }, parent.spanId, true))
         : api.ROOT_CONTEXT;
       return decides(sampler, sdk.SamplingDecision.RECORD_AND_SAMPLED, context, traceId);
     },
@@ -97,7 +97,7 @@ function decides(sampler: Sampler, sampled: number, context: Context, traceId: s
   return sampler.shouldSample(context, traceId, 'openwop.run', 0, {}, []).decision === sampled;
 }
 
-function contextOf({ traceId, flags }: RunTrace, spanId = '', isRemote = false): SpanContext {
+function contextOf({ traceId, flags }: RunTrace, spanId: string, isRemote = false): SpanContext {
   return { traceId, spanId, traceFlags: isSampled({ flags }) ? 1 : 0, isRemote };
 }
 

@@ -147,6 +147,7 @@ function stopOnce(
     await server.close();
     await stopCapabilities(assembly);
     await executor.stop(GRACE_MS);
+    for (const { flush } of assembly.parts) await flush?.();
     await runtime.schemas.close();
     await closeControls();
     runtime.watchdog.stop();

@@ -98,6 +98,15 @@ describe('a host in production', () => {
     expect(loading.map(({ path }) => path)).toEqual(['src/host.ts']);
     expect(loading[0]!.text).toMatch(/config\.conformance \? .*await loadConformance\(\)/);
   });
+
+  it('loads nothing of OpenTelemetry without a collector: types, and one module of dynamic imports', () => {
+    const importing = programs().flatMap(({ path, text }) =>
+      [...text.matchAll(/(import type[^;]*from|import(?: [^;(]*from)?)\s*(\(?)\s*'@opentelemetry\//g)]
+        .filter(([, how]) => !how!.startsWith('import type'))
+        .map(([, , bracket]) => `${path}: ${bracket ? 'dynamic' : 'static'}`),
+    );
+    expect(new Set(importing)).toEqual(new Set(['src/capabilities/operations/telemetry/exporter.ts: dynamic']));
+  });
 });
 
 const FOLDER = 'src/capabilities/conformance/';

@@ -5,6 +5,7 @@ import type { StanceOf } from '../runtime/effects/model.ts';
 import type { SeamDrivers } from '../runtime/effects/seams.ts';
 import type { Reaction } from '../runtime/reaction.ts';
 import type { ToolSource } from '../runtime/tools.ts';
+import type { Tracing } from '../runtime/tracing.ts';
 import { combine, isAdvertised } from './advertising.ts';
 import type { Built, Capability, Contributions, Extension, Host } from './capability.ts';
 
@@ -39,6 +40,7 @@ export class ContributionView implements Pick<Host, 'extensions' | 'forgetRun' |
       tools: Object.freeze(parts.flatMap(({ tools = [] }) => tools)),
       stanceOf: parts.find((part) => part.stanceOf)?.stanceOf ?? (() => undefined),
       otherTypes: parts.find((part) => part.otherTypes)?.otherTypes ?? (() => undefined),
+      tracing: parts.find((part) => part.tracing)?.tracing,
     });
   }
 
@@ -64,6 +66,10 @@ export class ContributionView implements Pick<Host, 'extensions' | 'forgetRun' |
 
   get otherTypes(): OtherTypes {
     return this.#all.otherTypes;
+  }
+
+  get tracing(): Tracing | undefined {
+    return this.#all.tracing;
   }
 
   get #all(): Collected {

@@ -8,6 +8,7 @@ import type { NodeType } from '../runtime/node-type.ts';
 import type { Reaction } from '../runtime/reaction.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { ToolSource } from '../runtime/tools.ts';
+import type { Tracing } from '../runtime/tracing.ts';
 import type { WorkKind } from '../runtime/work-kind.ts';
 import type { RunRef } from '../store/log.ts';
 import type { Unit, Write } from '../store/sql.ts';
@@ -103,6 +104,8 @@ export interface Contributions {
   readonly stanceOf?: StanceOf;
   /** The implementation of node types that are not part of the host. */
   readonly otherTypes?: OtherTypes;
+  /** Records traces. */
+  readonly tracing?: Tracing | undefined;
   /** Tools that agents may call. */
   readonly tools?: readonly ToolSource[];
   /** Items for extension points of other capabilities. */
@@ -113,6 +116,8 @@ export interface Contributions {
   readonly prepare?: () => Promise<void>;
   /** Runs once after the host has stopped listening, while the store is still open. */
   readonly stop?: () => Promise<void>;
+  /** Runs once after the last run was released, while the store is still open: sends what is left to be sent. */
+  readonly flush?: () => Promise<void>;
 }
 
 /** What `build` returns: the contributions and the service behind the capability's own door. */

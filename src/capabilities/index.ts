@@ -21,6 +21,7 @@ import { webConsole } from './operations/console/index.ts';
 import { feed } from './operations/feed/index.ts';
 import { production } from './operations/production/index.ts';
 import { retention } from './operations/retention/index.ts';
+import { telemetry } from './operations/telemetry/index.ts';
 import { webhooks } from './operations/webhooks/index.ts';
 import { approvals } from './people/approvals/index.ts';
 import { feedback } from './people/feedback/index.ts';
@@ -79,6 +80,7 @@ const ALL = [
   timeTravel,
   debugBundle,
   production,
+  telemetry,
   envelopes,
   models,
   synthesis,

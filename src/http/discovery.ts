@@ -1,10 +1,8 @@
 import { combine } from '../capabilities/advertising.ts';
 import type { JsonObject } from '../protocol/format/json.ts';
+import { PROTOCOL_VERSION } from '../protocol/running/runs.ts';
 import { sha256Hex } from '../system/digest.ts';
 import { IDEMPOTENCY_RETENTION_MS } from './idempotency.ts';
-
-/** The version of the protocol that this host serves. */
-export const PROTOCOL_VERSION = '1.0';
 
 /** How many requests are answered at once, and the `Retry-After` of the others. The block is closed: shares are in the docs. */
 interface Backpressure {

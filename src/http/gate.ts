@@ -10,6 +10,7 @@ import {
 } from '../capabilities/trust/authorization/door.ts';
 import { isRefusal, type Refusal, refuse } from '../protocol/errors.ts';
 import { parseTrace, traceHeaders } from '../protocol/format/trace.ts';
+import { PROTOCOL_VERSION } from '../protocol/running/runs.ts';
 import { LruCache } from '../runtime/lru-cache.ts';
 import { type RateLimit, RateLimiter } from '../runtime/rate-limit.ts';
 import type { Turns } from '../runtime/turns.ts';
@@ -17,7 +18,6 @@ import { type Clock, sleep } from '../system/clock.ts';
 import { spanIdOf } from '../system/digest.ts';
 import { sendRefusal } from './answers.ts';
 import { checkSender } from './cross-site.ts';
-import { PROTOCOL_VERSION } from './discovery.ts';
 import { atLimit, type LimitScope, Share } from './shares.ts';
 
 /** What the gate decides with. */

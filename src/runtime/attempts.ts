@@ -8,12 +8,11 @@ import { isRouted } from '../engine/people/verdict.ts';
 import { scopeOf } from '../engine/run/inputs.ts';
 import { isTerminal, type NodeState, type Run, visibleVariables } from '../engine/run/run.ts';
 import type { JsonObject } from '../protocol/format/json.ts';
-import { type TraceContext, traceHeaders } from '../protocol/format/trace.ts';
 import type { NewEvent } from '../protocol/running/events.ts';
 import { guardLease, type Lease } from '../store/queue.ts';
 import type { Unit } from '../store/sql.ts';
 import { StoreFailure } from '../store/store.ts';
-import { sha256Hex, spanIdOf } from '../system/digest.ts';
+import { sha256Hex } from '../system/digest.ts';
 import { redactText } from '../system/redaction.ts';
 import type { ChildResult } from './child-request.ts';
 import { childResult, type PreparedChildren } from './children.ts';
@@ -21,6 +20,7 @@ import { EFFECTS_PER_VISIT, LeaseLost, namedEffect, performOnce } from './effect
 import type { ModelResult } from './effects/model.ts';
 import { ModelCalls } from './effects/model-calls.ts';
 import { type Effects, SEAMS, type SeamName, type StepRequest } from './effects/seams.ts';
+import { traceEffect } from './effects/trace-effect.ts';
 import { SOURCE_MISSING } from './fork/source-missing.ts';
 import { invalid, type NodeContext, NodeFailure, type NodeType, type Outcome } from './node-type.ts';
 import type { HeldRun } from './run-row.ts';
@@ -232,7 +232,7 @@ export class Attempts {
       effects:
         fork?.mode === 'replay'
           ? NO_EFFECTS
-          : this.#effectsFor({ tenant, workspace, runId, nodeId: node.id, trace: run.facts.trace }, visit, signal),
+          : this.#effectsFor({ tenant, workspace, run, node, attempt }, visit, signal),
       schemas: this.#runtime.schemas.of(tenant),
       budget: this.#guard.forOutput(),
       holder: { tenant, workspace, commit: fork?.mode === 'replay' ? noSource : (unit) => this.#commitAfter(unit) },
@@ -277,8 +277,10 @@ export class Attempts {
    * The effect seams of one call. Effects are numbered in the order in which the node performs them, and the number is
    * part of the effect's identity; a later visit of a loop has numbers of its own.
    */
-  #effectsFor({ workspace, trace, ...scope }: EffectScope, visit: number, signal: AbortSignal): Effects {
-    const { tenant, runId, nodeId } = scope;
+  #effectsFor({ tenant, workspace, run, node, attempt }: EffectScope, visit: number, signal: AbortSignal): Effects {
+    const { runId } = run.facts;
+    const { id: nodeId } = node;
+    const scope = { tenant, runId, nodeId };
     const { committed } = this.#hooks;
     let ordinal = visit * EFFECTS_PER_VISIT;
     const steps = new Map<string, number>();
@@ -297,14 +299,16 @@ export class Attempts {
       const effect = { ...scope, ...identify(seam, asked) };
       const fire = this.#runtime.seams[seam] as (request: unknown, firing: object) => Promise<unknown>;
       const perform = (more: object): Promise<unknown> =>
-        performOnce(this.#runtime.store, this.#lease, effect, (effectId) =>
-          fire(request, {
+        performOnce(this.#runtime.store, this.#lease, effect, (effectId) => {
+          const { headers, observe } = traceEffect(this.#runtime, { run, node, attempt, seam, request, effectId });
+          const firing = {
             ...{ effectId, signal, tenant, workspace, runId, nodeId },
-            trace: trace && traceHeaders(trace, spanIdOf(effectId)),
+            trace: headers,
             budget: this.#guard.forOutput(),
             ...more,
-          }),
-        );
+          };
+          return observe ? observe(() => fire(request, firing)) : fire(request, firing);
+        });
       if (seam === 'tool') return committed().then(() => this.#mayUseTools() ?? perform({}));
       if (seam !== 'model') return committed().then(() => perform({}));
       const say = (event: NewEvent): void => this.#send(nodeId, signal, event);
@@ -322,9 +326,9 @@ export class Attempts {
 interface EffectScope {
   readonly tenant: string;
   readonly workspace: string | undefined;
-  readonly runId: string;
-  readonly nodeId: string;
-  readonly trace: TraceContext | undefined;
+  readonly run: Run;
+  readonly node: PlannedNode['node'];
+  readonly attempt: number;
 }
 
 function callNode(type: NodeType, context: NodeContext): Outcome | Promise<Outcome> {

@@ -1,5 +1,6 @@
 import { inactivityOf } from '../engine/definition/activity.ts';
 import type { PlannedNode } from '../engine/definition/plan.ts';
+import { nodeSpan } from '../engine/inspection/span-names.ts';
 import { maskRunOutputs } from '../engine/masking/mask.ts';
 import { childBudget, type SpendingReport, spendingReportOf } from '../engine/models/budget.ts';
 import { causeOfChild } from '../engine/run/causation.ts';
@@ -18,6 +19,7 @@ import { NodeFailure } from './node-type.ts';
 import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
 import { type Placement, type StartedRun, startRun } from './start-run.ts';
+import { traceOf } from './tracing.ts';
 
 type HandoffPhase = EventPayload<'core.workflowChain.event'>['phase'];
 
@@ -124,7 +126,7 @@ async function prepareChild(
     causationId,
     depth: depth + 1,
     rootRunId: root.runId,
-    trace: traceOfChild(parent, node.id),
+    trace: traceOfChild(runtime, parent, planned),
   });
   const childRunId = child.held.run.facts.runId;
   const payload = { childRunId, childWorkflowId: workflowId };
@@ -152,8 +154,10 @@ function shownOutputs(run: Run): JsonObject {
 }
 
 /** The child belongs to the parent's trace, under the node that started it. */
-function traceOfChild({ run: { facts } }: HeldRun, nodeId: string): TraceContext | undefined {
-  return facts.trace && { ...facts.trace, spanId: spanIdOf(`${facts.runId}/${nodeId}`) };
+function traceOfChild(runtime: Runtime, { run }: HeldRun, { node, index }: PlannedNode): TraceContext | undefined {
+  const trace = traceOf(runtime, run.facts);
+  const { attempt, firstAttempt = attempt } = run.nodes[index]!;
+  return trace && { ...trace, spanId: spanIdOf(nodeSpan(run.facts.runId, node.id, firstAttempt)) };
 }
 
 function failure(code: string, message: string): NodeFailure {

@@ -20,6 +20,7 @@ import { RunReader } from './reader.ts';
 import type { Runtime } from './runtime.ts';
 import { StorageShares } from './storage-shares.ts';
 import type { ToolSource } from './tools.ts';
+import type { Tracing } from './tracing.ts';
 import { Turns } from './turns.ts';
 import type { SchemaValidator } from './validation/schema-validator.ts';
 
@@ -52,6 +53,7 @@ export interface RuntimeContributions {
   readonly tools: readonly ToolSource[];
   readonly stanceOf: StanceOf;
   readonly otherTypes: OtherTypes;
+  readonly tracing?: Tracing | undefined;
 }
 
 /** Builds a runtime. An effect seam that no capability implements fails the nodes that use it. */
@@ -93,6 +95,9 @@ export function createRuntime({ contributed, nodes, weightOf, storage, ...parts 
     stanceOf: (at) => contributed.stanceOf(at),
     get tools() {
       return contributed.tools;
+    },
+    get tracing() {
+      return contributed.tracing;
     },
     get reactions() {
       return contributed.reactions;

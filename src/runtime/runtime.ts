@@ -16,6 +16,7 @@ import type { Reaction } from './reaction.ts';
 import type { RunReader } from './reader.ts';
 import type { StorageShares } from './storage-shares.ts';
 import type { ToolSource } from './tools.ts';
+import type { Tracing } from './tracing.ts';
 import type { Turns } from './turns.ts';
 import type { SchemaValidator } from './validation/schema-validator.ts';
 
@@ -48,6 +49,8 @@ export interface Runtime {
   readonly tools: readonly ToolSource[];
   /** The only way to the network: it enforces the host's egress rules. */
   readonly egress: Egress;
+  /** Records traces; undefined on a host without telemetry. */
+  readonly tracing: Tracing | undefined;
   /** Writes that capabilities add to every append. */
   readonly reactions: readonly Reaction[];
   /** Ids of the capabilities that node types may require. */

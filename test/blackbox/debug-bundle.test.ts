@@ -68,21 +68,27 @@ onEachStore('a debug bundle', (host) => {
     expect(body).not.toHaveProperty('truncatedReason');
   });
 
-  it('has a span for the run and one for each attempt, with hexadecimal ids', async () => {
+  it('has a span for the run, each node and each attempt, with hexadecimal ids', async () => {
     const runId = await done('conformance-multi-node');
     const { spans } = (await bundle(runId)).body;
     const [run, ...nodes] = spans;
     expect(run).toMatchObject({ name: 'openwop.run', parentSpanId: null, status: { code: 'ok' } });
-    expect(run.attributes).toEqual({ 'openwop.run_id': runId, 'openwop.workflow_id': 'conformance-multi-node' });
-    expect(nodes).toHaveLength(3);
+    expect(run.attributes).toEqual({
+      'openwop.run_id': runId,
+      'openwop.workflow_id': 'conformance-multi-node',
+      'openwop.protocol_version': '1.0',
+      'openwop.tenant_id': 'alpha',
+    });
+    expect(nodes).toHaveLength(6);
     for (const span of spans) {
       expect(span.spanId).toMatch(/^[0-9a-f]{16}$/);
       expect(Date.parse(span.endedAt)).toBeGreaterThanOrEqual(Date.parse(span.startedAt));
       expect(span).not.toHaveProperty('traceId');
     }
-    for (const { name, parentSpanId, attributes } of nodes) {
-      expect(name).toBe(`openwop.node.${attributes['openwop.node_type']}`);
-      expect(parentSpanId).toBe(run.spanId);
+    for (const [index, { name, parentSpanId, attributes }] of nodes.entries()) {
+      const isAttempt = index % 2 === 1;
+      expect(name).toBe(`openwop.node.${attributes['openwop.node_type']}${isAttempt ? '.attempt' : ''}`);
+      expect(parentSpanId).toBe(isAttempt ? nodes[index - 1].spanId : run.spanId);
       expect(attributes).toMatchObject({ 'openwop.run_id': runId, 'openwop.node_attempt': 0 });
     }
     expect((await bundle(runId)).body.spans).toEqual(spans);
@@ -189,7 +195,7 @@ onEachStore('a debug bundle', (host) => {
     const next = Buffer.byteLength(JSON.stringify(all[body.events.length]));
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(BYTES_MAX);
     expect(Buffer.byteLength(text)).toBeGreaterThan(BYTES_MAX - next - 300);
-    expect(body.spans).toHaveLength(11);
+    expect(body.spans).toHaveLength(21);
   });
 
   it.each(['-1', '1.5', 'two', '', '1e3', '9'.repeat(16)])('is refused for maxEvents=%s', async (maxEvents) => {

@@ -91,6 +91,7 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     // A log of an earlier release may start a node that the rules of this one would skip.
     run.toSkip.delete(planned.index);
     Object.assign(state, { status: 'running', attempt, startedAt: time, inputs: inputsAt(run, planned, time) });
+    state.firstAttempt ??= attempt;
     delete state.resumedAt;
     delete state.retryAt;
     delete state.additions;

@@ -94,6 +94,8 @@ export interface NodeState {
   status: NodeStatus;
   /** Number of the attempt that is running or due, from 0. */
   attempt: number;
+  /** The first attempt since the node was last reset: by it traces tell one execution of the node from the next. */
+  firstAttempt?: number;
   /** Number of failed attempts that were retried. */
   failures: number;
   startedAt?: number;

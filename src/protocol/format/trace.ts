@@ -7,6 +7,9 @@ export interface TraceContext {
   readonly state?: string | undefined;
 }
 
+/** The trace of a run. Without a span id it begins with the run: nobody's span is its parent. */
+export type RunTrace = Omit<TraceContext, 'spanId'> & { readonly spanId?: string };
+
 /** The headers of a trace context, which are also its members in the `_meta` of MCP. */
 export type TraceHeaders = { readonly traceparent: string; readonly tracestate?: string };
 
@@ -27,8 +30,21 @@ export function parseTrace(traceparent: unknown, tracestate?: unknown): TraceCon
   return { traceId, spanId, flags, ...(isPassedOn ? { state: tracestate } : {}) };
 }
 
+const SAMPLED = 1;
+
+/** Whether the spans of a trace are recorded. */
+export function isSampled({ flags }: Pick<TraceContext, 'flags'>): boolean {
+  return (Number.parseInt(flags, 16) & SAMPLED) === SAMPLED;
+}
+
+/** The flags of a trace with another decision whether its spans are recorded; others stay as they are. */
+export function sampledFlags(flags: string, sampled: boolean): string {
+  const others = Number.parseInt(flags, 16) & ~SAMPLED;
+  return (others | (sampled ? SAMPLED : 0)).toString(16).padStart(2, '0');
+}
+
 /** The headers by which a span of the same trace makes requests. */
-export function traceHeaders({ traceId, flags, state }: TraceContext, spanId: string): TraceHeaders {
+export function traceHeaders({ traceId, flags, state }: RunTrace, spanId: string): TraceHeaders {
   const traceparent = `${VERSION}-${traceId}-${spanId}-${flags}`;
   return state === undefined ? { traceparent } : { traceparent, tracestate: state };
 }

@@ -14,6 +14,8 @@ export { isTerminalStatus, RUN_STATUSES, type RunStatus } from './run-status.ts'
 export const EVENT_LOG_SCHEMA_VERSION = 2;
 /** `schemaVersion` of each event. */
 export const EVENT_SCHEMA_VERSION = 1;
+/** The version of the protocol that this host serves. */
+export const PROTOCOL_VERSION = '1.0';
 /** Incremented when runs started by an older engine would fold differently. */
 export const ENGINE_VERSION = 1;
 

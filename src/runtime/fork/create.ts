@@ -1,6 +1,7 @@
 import { branchPointsOf } from '../../engine/run/fork.ts';
 import type { Fork } from '../../engine/run/run.ts';
 import type { JsonObject } from '../../protocol/format/json.ts';
+import type { TraceContext } from '../../protocol/format/trace.ts';
 import type { EventType, RunEvent } from '../../protocol/running/events.ts';
 import type { ForkMode } from '../../protocol/running/forks.ts';
 import type { Configurable } from '../../protocol/running/runs.ts';
@@ -26,6 +27,8 @@ interface ForkRequest {
   readonly overlay: Overlay;
   /** Who asks for the fork: they have started it as much as whoever started its source. */
   readonly by: Subject;
+  /** The trace of the request: it is what causes the fork. */
+  readonly trace?: TraceContext | undefined;
 }
 
 /** Values of a branch instead of those of its source: `inputs` one by one, the others as a whole. */
@@ -57,7 +60,7 @@ export async function createFork(runtime: Runtime, request: ForkRequest): Promis
   return { held, recorded, isInherited: true };
 }
 
-function newRunOf({ source, workflow, fromSeq, mode, overlay, by }: ForkRequest, throughSeq: number): NewRun {
+function newRunOf({ source, workflow, fromSeq, mode, overlay, by, trace }: ForkRequest, throughSeq: number): NewRun {
   const facts = factsOf(source);
   const { subject } = identityOf(source);
   const { initiators = [subject.principal] } = facts;
@@ -82,6 +85,7 @@ function newRunOf({ source, workflow, fromSeq, mode, overlay, by }: ForkRequest,
     engineVersion: facts.engineVersion,
     depth: 0,
     fork,
+    trace,
     initiators: [...new Set([...initiators, by.principal, ...(initiatorsOf(by) ?? [])])],
   };
 }

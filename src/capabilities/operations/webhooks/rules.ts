@@ -1,8 +1,11 @@
+import { runSpan } from '../../../engine/inspection/span-names.ts';
 import type { RunFacts } from '../../../engine/run/run.ts';
 import { type Refusal, refuse } from '../../../protocol/errors.ts';
-import { type TraceHeaders, traceHeaders } from '../../../protocol/format/trace.ts';
+import { type RunTrace, type TraceHeaders, traceHeaders } from '../../../protocol/format/trace.ts';
 import type { DeliveryState } from '../../../protocol/operations/webhooks.ts';
 import type { Subject } from '../../../runtime/run-row.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
+import { traceOf } from '../../../runtime/tracing.ts';
 import { sha256Hex, spanIdOf } from '../../../system/digest.ts';
 
 /** How often and how long the delivery of an event is retried. */
@@ -20,8 +23,9 @@ export interface DeliveryCursor {
   readonly after: number;
   /** The last sequence to send, if a single event is sent again. */
   readonly through?: number;
-  /** The headers that make deliveries part of the run's trace. */
+  /** The trace of the run, whose span is the parent of every delivery. */
   readonly trace?: TraceHeaders | undefined;
+  readonly workflowId?: string | undefined;
   /** Failed attempts to send the next event. */
   readonly attempts: number;
   readonly dueAt: number;
@@ -31,10 +35,23 @@ export interface DeliveryCursor {
   readonly waits: number;
 }
 
+/** The run whose events are delivered. */
+interface DeliveredRun {
+  readonly runId: string;
+  readonly workflowId: string;
+  readonly trace: RunTrace | undefined;
+}
+
+/** A run with the trace that its deliveries belong to. */
+export function deliveredRun(runtime: Partial<Pick<Runtime, 'tracing'>>, facts: RunFacts): DeliveredRun {
+  const { runId, workflowId } = facts;
+  return { runId, workflowId, trace: traceOf(runtime, facts) };
+}
+
 /** A cursor that starts behind a sequence. */
 export function newCursor(
   after: number,
-  { through, run }: { readonly through?: number; readonly run?: Pick<RunFacts, 'runId' | 'trace'> } = {},
+  { through, run }: { readonly through?: number; readonly run?: DeliveredRun } = {},
 ): DeliveryCursor {
   return {
     after,
@@ -42,7 +59,7 @@ export function newCursor(
     dueAt: 0,
     waits: 0,
     ...(through === undefined ? {} : { through }),
-    ...(run?.trace ? { trace: traceHeaders(run.trace, spanIdOf(run.runId)) } : {}),
+    ...(run?.trace ? { trace: traceHeaders(run.trace, spanIdOf(runSpan(run.runId))), workflowId: run.workflowId } : {}),
   };
 }
 

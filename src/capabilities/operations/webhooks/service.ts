@@ -27,7 +27,7 @@ import {
   resealWebhook,
   type WebhookRow,
 } from './records.ts';
-import { newCursor, refuseForeignScope, scopeNameOf } from './rules.ts';
+import { deliveredRun, newCursor, refuseForeignScope, scopeNameOf } from './rules.ts';
 import type { WebhookSealer } from './sealer.ts';
 import { fingerprintOf, newSecret } from './signing.ts';
 
@@ -62,7 +62,8 @@ interface AddedWebhook extends Pick<NewWebhook, 'url' | 'events' | 'tags'> {
   readonly answersAt?: string | undefined;
 }
 
-type WebhookRuntime = Pick<Runtime, 'store' | 'clock' | 'ids' | 'egress' | 'hub' | 'reader'>;
+type WebhookRuntime = Pick<Runtime, 'store' | 'clock' | 'ids' | 'egress' | 'hub' | 'reader'> &
+  Partial<Pick<Runtime, 'tracing'>>;
 
 interface WebhookParts {
   readonly audit: Pick<Audit, 'entry'>;
@@ -182,7 +183,9 @@ export class WebhookService implements Webhooks {
     if (!run) return RUN_GONE;
     const now = clock.now();
     const workId = deliveryWorkId(webhookId, run_id, sequence);
-    const payload = JSON.stringify(newCursor(sequence - 1, { through: sequence, run: factsOf(run) }));
+    const payload = JSON.stringify(
+      newCursor(sequence - 1, { through: sequence, run: deliveredRun(this.#runtime, factsOf(run)) }),
+    );
     const writes = [
       reopenDelivery(tenant, deliveryId, now),
       ensureWork({ workId, kind: DELIVERY, tenant, payload, dueAt: 0 }),

@@ -1,12 +1,15 @@
-import type { TraceHeaders } from '../../../protocol/format/trace.ts';
+import { effectSpan } from '../../../engine/inspection/span-names.ts';
+import { isSampled, parseTrace, type TraceHeaders, traceHeaders } from '../../../protocol/format/trace.ts';
 import type { DeliveryState } from '../../../protocol/operations/webhooks.ts';
 import type { RunEvent } from '../../../protocol/running/events.ts';
 import { changeOf } from '../../../runtime/change.ts';
 import { LeaseLost } from '../../../runtime/effects/ledger.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
+import type { ActivityOutcome, ActivityReport } from '../../../runtime/tracing.ts';
 import type { WorkKind, WorkResult } from '../../../runtime/work-kind.ts';
 import { ensureWork, type Lease, saveCheckpoint, type WorkItem } from '../../../store/queue.ts';
 import type { Write } from '../../../store/sql.ts';
+import { spanIdOf } from '../../../system/digest.ts';
 import { EgressFailure } from '../../../system/egress.ts';
 import type { Host } from '../../capability.ts';
 import type { Interrupts } from '../../people/interrupts/door.ts';
@@ -42,7 +45,7 @@ const CLEAN_UP_EVERY_MS = 60_000;
 const CLEAN_UP_ROWS = 2_000;
 
 type WorkHost = Pick<Host, 'version'> & {
-  readonly runtime: Pick<Runtime, 'store' | 'clock' | 'egress' | 'log' | 'meter'>;
+  readonly runtime: Pick<Runtime, 'store' | 'clock' | 'egress' | 'log' | 'meter'> & Partial<Pick<Runtime, 'tracing'>>;
   readonly executor: Pick<Host['executor'], 'hostId'>;
 };
 
@@ -78,6 +81,25 @@ interface Attempt {
   readonly isDelivered: boolean;
   readonly status?: number;
   readonly error?: string;
+}
+
+interface Traced {
+  readonly cursor: Pick<DeliveryCursor, 'trace' | 'workflowId' | 'attempts'>;
+}
+
+/** What the trace shows of a delivery: not where it went, because addresses may hold secrets. */
+function reportOf(outcome: ActivityOutcome<Attempt>): ActivityReport | undefined {
+  if ('error' in outcome) return undefined;
+  const { isDelivered, status } = outcome.result;
+  return {
+    provider: 'webhook',
+    isRemote: true,
+    attributes: {
+      'http.request.method': 'POST',
+      ...(status === undefined ? {} : { 'http.response.status_code': status }),
+    },
+    errorCode: isDelivered ? undefined : 'delivery_failed',
+  };
 }
 
 /**
@@ -150,7 +172,9 @@ class DeliveryWorker {
     const { webhook_id, tenant } = webhook;
     const { sequence } = event;
     const deliveryId = deliveryIdOf(webhook_id, runId, sequence);
-    const attempt = await this.#send(webhook, runId, event, { deliveryId, trace: cursor.trace });
+    const attempt = await this.#traced({ runId, deliveryId, cursor }, (trace) =>
+      this.#send(webhook, runId, event, { deliveryId, trace }),
+    );
     const { isDelivered } = attempt;
     const at = this.#now;
     const outcome = afterAttempt(cursor, { sequence, isDelivered, at, name: deliveryId }, this.#parts.policy);
@@ -176,6 +200,21 @@ class DeliveryWorker {
     });
     this.#host.runtime.meter.delivered(state === 'pending' ? 'retried' : state);
     return outcome;
+  }
+
+  /** Sends under a span of its own, below that of the run. */
+  #traced(
+    { runId, deliveryId, cursor }: { readonly runId: string; readonly deliveryId: string } & Traced,
+    send: (trace: TraceHeaders | undefined) => Promise<Attempt>,
+  ): Promise<Attempt> {
+    const { tracing } = this.#host.runtime;
+    const trace = parseTrace(cursor.trace?.traceparent, cursor.trace?.tracestate);
+    if (!trace) return send(undefined);
+    const spanId = spanIdOf(effectSpan(deliveryId, cursor.attempts));
+    const headers = traceHeaders(trace, spanId);
+    if (!tracing || !isSampled(trace)) return send(headers);
+    const activity = { runId, workflowId: cursor.workflowId, trace, spanId, parentSpanId: trace.spanId };
+    return tracing.observe(activity, () => send(headers), reportOf);
   }
 
   async #send(

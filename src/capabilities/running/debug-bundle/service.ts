@@ -55,7 +55,7 @@ export class DebugBundleService {
   }
 
   #assemble(row: RunRow, survey: Survey, annotations: readonly object[] | undefined, eventsMax: number): Bundle {
-    const spans = fitting(survey.spans.list, SPAN_BYTES_MAX);
+    const spans = fitting(survey.spans, SPAN_BYTES_MAX);
     const notes = annotations && fitting(annotations, ANNOTATION_BYTES_MAX);
     const eventCount = row.sequence + 1;
     const lists = `"spans":[${spans.texts}]${notes ? `,"annotations":[${notes.texts}]` : ''}`;
@@ -64,7 +64,7 @@ export class DebugBundleService {
     const reason =
       (survey.eventBytes > bytesMax && 'events_truncated_to_size_cap') ||
       (eventCount > eventsMax && 'events_truncated_to_max_events') ||
-      ((spans.isTruncated || survey.spans.isTruncated) && 'spans_truncated_to_size_cap') ||
+      ((spans.isTruncated || survey.isSpanListCut) && 'spans_truncated_to_size_cap') ||
       (notes?.isTruncated && 'annotations_truncated_to_size_cap');
     const truncation = reason ? { truncated: true, truncatedReason: reason } : { truncated: false };
     const events = () => this.#eventTexts(row, { eventsMax, bytesMax });

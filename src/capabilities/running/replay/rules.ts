@@ -1,4 +1,5 @@
 import { type Refusal, refuse } from '../../../protocol/errors.ts';
+import type { TraceContext } from '../../../protocol/format/trace.ts';
 import type { ForkMode } from '../../../protocol/running/forks.ts';
 import { isManagement } from '../../../protocol/running/management.ts';
 import type { Overlay } from '../../../runtime/fork/create.ts';
@@ -12,6 +13,8 @@ export interface ForkOptions {
   readonly fromSeq: number;
   /** What the fork has instead of its source's inputs, configuration and version. */
   readonly overlay: Overlay & { readonly workflowVersion?: number };
+  /** The trace of the request, which the fork continues. */
+  readonly trace?: TraceContext | undefined;
 }
 
 /** Refuses a caller who may start runs but not read them: a fork shows the history of its source. */

@@ -32,7 +32,7 @@ export class ReplayService {
   /** Starts a run with the events of the source before `fromSeq`. */
   async fork(caller: Caller, sourceRunId: string, options: ForkOptions): Promise<Change<StartedRun> | Refusal> {
     const { runtime, executor } = this.#host;
-    const { mode, fromSeq, overlay } = options;
+    const { mode, fromSeq, overlay, trace } = options;
     const source = await runtime.reader.row(caller.subject, sourceRunId);
     if (!source) return this.#refuseMissing(caller, sourceRunId, fromSeq);
     const unfit = checkSource(source, fromSeq);
@@ -42,7 +42,7 @@ export class ReplayService {
     const refusal = mode === 'branch' ? await this.#checkOverlay(caller, source, workflow, overlay) : undefined;
     const full = refusal ?? (await runtime.storage.refusal(caller.subject.tenant));
     if (full) return full;
-    const created = await createFork(runtime, { source, workflow, fromSeq, mode, overlay, by: caller.subject });
+    const created = await createFork(runtime, { source, workflow, fromSeq, mode, overlay, by: caller.subject, trace });
     if ('unknownNode' in created) return refuseUnknownNode(created.unknownNode);
     const start = executor.startRun(created);
     const { reopenings = [] } = created.held.run.facts.fork!;

@@ -1,10 +1,13 @@
 /**
  * `npm run bench` measures the hot paths as ratios within one run: what a machine can do differs, what a design costs
- * does not. `npm run bench -- runs`, `-- events`, `-- forks`, `-- feed`, `-- feedback`,
+ * does not. `npm run bench -- runs`, `-- telemetry`, `-- events`, `-- forks`, `-- feed`, `-- feedback`,
  * `-- synthesis`, `-- redaction`, `-- neighbour`, `-- validation`, `-- workers`, `-- loop`,
  * `-- memory` or `-- start` measures one of them.
  */
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { WorkflowDefinition } from '../src/protocol/running/workflows.ts';
@@ -26,6 +29,7 @@ const SETTLE_MS = 5_000;
 
 const benchmarks: Record<string, () => Promise<void>> = {
   runs: benchRuns,
+  telemetry: benchTelemetry,
   events: benchEvents,
   forks: benchForks,
   feed: benchFeed,
@@ -66,6 +70,32 @@ async function benchRuns(): Promise<void> {
     await Promise.all([limit.stop(), capstan.stop()]);
   }
   console.log(`  median ratio ${median(ratios).toFixed(2)} (at least 0.35 wanted)`);
+}
+
+/** What runs cost when a tenth of them is traced, and when all are, against when none is, turn by turn. */
+async function benchTelemetry(): Promise<void> {
+  console.log(`\nruns with traces to a collector, ${ROUNDS} rounds of ${RUNS}`);
+  const collector = createServer((request, response) => request.resume().on('end', () => response.end()));
+  await once(collector.listen(0, '127.0.0.1'), 'listening');
+  const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
+  const traced = (ratio: string): Promise<BenchServer> =>
+    startCapstan({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_TRACES_SAMPLER_ARG: ratio });
+  const [off, tenth, all] = [await startCapstan(), await traced('0.1'), await traced('1')];
+  const ratios: number[] = [];
+  try {
+    for (const server of [off, tenth, all]) await load(server, RUNS);
+    for (let round = 1; round <= ROUNDS; round++) {
+      const [none, some, most] = [await load(off, RUNS), await load(tenth, RUNS), await load(all, RUNS)];
+      ratios.push(some.runsPerSecond / none.runsPerSecond);
+      console.log(
+        `  round ${round}: off ${show(none)}   0.1 ${show(some)}   1 ${show(most)}   ratio ${ratios.at(-1)!.toFixed(2)}`,
+      );
+    }
+  } finally {
+    await Promise.all([off.stop(), tenth.stop(), all.stop()]);
+    collector.close();
+  }
+  console.log(`  median ratio ${median(ratios).toFixed(2)} (at least 0.95 wanted)`);
 }
 
 /** What runs cost when somebody watches the tenant, against when nobody does, turn by turn. */

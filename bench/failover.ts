@@ -18,7 +18,7 @@ const asked = hosts.map(({ url }) => ({ url, key: KEY }));
 
 const told = (report: FailoverReport): string =>
   [
-    `accepted ${report.accepted}, lost ${report.lost}, doubled ${report.doubled}, stuck ${report.stuck}`,
+    `accepted ${report.accepted}, lost ${report.lost}, doubled ${report.doubled}, stuck ${report.stuck.length}`,
     `streams broken ${report.brokenStreams}, answers 503 ${report.unavailable}, other ${report.otherFailures.length}`,
     `promoted after ${report.secondsToPromotion.toFixed(1)} s, writes after ${report.secondsToWrites.toFixed(1)} s`,
   ].join('; ');
@@ -28,8 +28,8 @@ try {
   for (let round = 1; round <= ROUNDS; round++) {
     const report = await failoverRound(pair, asked, { isFrozen });
     const { lost, doubled, stuck, brokenStreams, otherFailures } = report;
-    isSound &&= lost + doubled + stuck + brokenStreams + otherFailures.length === 0;
-    console.log(`round ${round}: ${told(report)}`);
+    isSound &&= lost + doubled + stuck.length + brokenStreams + otherFailures.length === 0;
+    console.log([`round ${round}: ${told(report)}`, ...stuck, ...otherFailures].join('\n'));
     if (round < ROUNDS) await pair.addStandby();
   }
 } finally {

@@ -27,8 +27,8 @@ export interface FailoverReport {
   readonly lost: number;
   /** Requests that made more than one run. */
   readonly doubled: number;
-  /** Runs that have not ended well, or whose log has a gap. */
-  readonly stuck: number;
+  /** What is wrong with runs that have not completed, or whose log has a gap. */
+  readonly stuck: readonly string[];
   /** Streams that were closed before the end of their run, or that left out or repeated an event. */
   readonly brokenStreams: number;
   /** Answers that asked for patience, and all others that were no success. */
@@ -74,12 +74,12 @@ export async function failoverRound(
   if (isFrozen) await dying.kill();
   const kept = await Promise.all(chunks(load.accepted, hosts.length).map((part, index) => check(hosts[index]!, part)));
   const frames = await Promise.all(streams.map(({ isWhole }) => isWhole));
-  const sum = (name: keyof Kept): number => kept.reduce((total, each) => total + each[name], 0);
+  const sum = (name: 'lost' | 'doubled'): number => kept.reduce((total, each) => total + each[name], 0);
   return {
     accepted: load.accepted.length + streams.length,
     lost: sum('lost'),
     doubled: sum('doubled'),
-    stuck: sum('stuck'),
+    stuck: kept.flatMap(({ stuck }) => stuck),
     brokenStreams: frames.filter((isWhole) => !isWhole).length,
     unavailable: load.unavailable,
     otherFailures: load.otherFailures,
@@ -176,33 +176,37 @@ function ask(
 }
 
 interface Kept {
-  readonly lost: number;
-  readonly doubled: number;
-  readonly stuck: number;
+  lost: number;
+  doubled: number;
+  readonly stuck: string[];
 }
 
 /** Looks at what was accepted, once the database is back. */
 async function check(host: AskedHost, accepted: readonly Accepted[]): Promise<Kept> {
-  const found = { lost: 0, doubled: 0, stuck: 0 };
+  const found: Kept = { lost: 0, doubled: 0, stuck: [] };
   for (const { tag, runId } of accepted) {
     const { items } = (await read(host, `/v1/host/capstan/runs?tag=${tag}`)) as { items: { runId: string }[] };
     if (!items.some((item) => item.runId === runId)) found.lost++;
     if (items.length > 1) found.doubled++;
-    if (items.length === 1 && !(await hasEndedWell(host, runId))) found.stuck++;
+    const problem = items.length === 1 ? await problemOf(host, runId) : undefined;
+    if (problem !== undefined) found.stuck.push(problem);
   }
   return found;
 }
 
-async function hasEndedWell(host: AskedHost, runId: string): Promise<boolean> {
+/** What is wrong with a run that should have ended well; undefined if nothing is. */
+async function problemOf(host: AskedHost, runId: string): Promise<string | undefined> {
   const giveUpAt = performance.now() + STUCK_MS;
   for (;;) {
-    const { status } = (await read(host, `/v1/runs/${runId}`)) as { status: string };
-    if (status === 'completed') break;
-    if (['failed', 'cancelled'].includes(status) || performance.now() > giveUpAt) return false;
+    const run = (await read(host, `/v1/runs/${runId}`)) as { status: string; error?: { code: string } };
+    // The fixtures may take ten seconds, and the time without a database counts: then this is the right end.
+    if (run.status === 'completed' || run.error?.code === 'run_timeout') break;
+    const isOver = ['failed', 'cancelled'].includes(run.status) || performance.now() > giveUpAt;
+    if (isOver) return `${runId} is ${run.status}: ${JSON.stringify(run.error)}`;
     await read(host, `/v1/runs/${runId}/events/poll?timeout=1&lastSequence=1`);
   }
   const { events } = (await read(host, `/v1/runs/${runId}/events/poll`)) as { events: { sequence: number }[] };
-  return events.every(({ sequence }, index) => sequence === index);
+  return events.every(({ sequence }, index) => sequence === index) ? undefined : `${runId} has a gap in its log`;
 }
 
 async function read(host: AskedHost, path: string): Promise<unknown> {

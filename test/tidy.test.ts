@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { BUNDLED, PORTABLE as PORTABLE_ENTRIES, PROGRAM } from '../scripts/bundle.ts';
+import { once } from '../src/protocol/format/once.ts';
 import { VERSION } from '../src/version.ts';
 
 /**
@@ -418,9 +419,9 @@ function packageProblem(name: string, { path }: Source): string | undefined {
 }
 
 /** What is published beside the program, with no package inside. */
-function outsideOfProgram(): ReadonlySet<string> {
-  return new Set(Object.values(PORTABLE_ENTRIES).flatMap((entry) => [...reachable(entry, importsAtRunTime)]));
-}
+const outsideOfProgram = once(
+  () => new Set(Object.values(PORTABLE_ENTRIES).flatMap((entry) => [...reachable(entry, importsAtRunTime)])),
+);
 
 /** Tests, and what only tests use. */
 function isForTests(path: string): boolean {

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { BUNDLED, PORTABLE as PORTABLE_ENTRIES, PROGRAM } from '../scripts/bundle.ts';
+import { once } from '../src/protocol/format/once.ts';
 import { VERSION } from '../src/version.ts';
 
 /**
@@ -419,12 +420,10 @@ function packageProblem(name: string, { path }: Source): string | undefined {
   return isTest || isInside ? undefined : `${wanted} is a dev dependency, and this file runs without those.`;
 }
 
-let outside: ReadonlySet<string> | undefined;
 /** What is published beside the program, with no package inside. */
-function outsideOfProgram(): ReadonlySet<string> {
-  outside ??= new Set(Object.values(PORTABLE_ENTRIES).flatMap((entry) => [...reachable(entry, importsAtRunTime)]));
-  return outside;
-}
+const outsideOfProgram = once(
+  () => new Set(Object.values(PORTABLE_ENTRIES).flatMap((entry) => [...reachable(entry, importsAtRunTime)])),
+);
 
 /** Tests, and what only tests use. */
 function isForTests(path: string): boolean {

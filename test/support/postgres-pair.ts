@@ -19,10 +19,15 @@ export class PostgresPair {
     const server = async (name: string): Promise<PostgresServer> =>
       new PostgresServer(`${folder}-${name}`, await freePort());
     const pair = new PostgresPair(await server('a'), await server('b'));
-    await pair.#primary.initialise();
-    await pair.#primary.start();
-    await pair.addStandby();
-    return pair;
+    try {
+      await pair.#primary.initialise();
+      await pair.#primary.start();
+      await pair.addStandby();
+      return pair;
+    } catch (error) {
+      await pair.remove();
+      throw error;
+    }
   }
 
   get primary(): PostgresServer {

@@ -72,7 +72,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     readers.query({ text: 'SELECT pg_notify($1, $2)', values: [HINT_CHANNEL, payload] }),
   );
   try {
-    await migrate(link, migrations);
+    // Whoever brings no tables only wants to read those that are there.
+    if (migrations.length > 0) await migrate(link, migrations);
     await waitedOut(clock, () => hints.listen());
   } catch (error) {
     await Promise.allSettled([hints.close(), readers.close()]);

@@ -117,8 +117,9 @@ describe('the proposal pages', () => {
   });
 
   it('an obstacle is said, and the button that would fail is absent', async () => {
-    const { id } = await draft(template(), { title: 'Broken' });
-    await revise(host.as('editor'), id, { artifact: template({ kind: 'nothing' }) });
+    const there = template();
+    await host.as('editor').post('/v1/prompts', there);
+    const { id } = await draft({ ...there, text: 'A version that there is already' }, { title: 'Too late' });
     const { page } = await open(KEYS.owner.key, `proposals/${id}`);
     await page.getByText('It cannot be applied now').waitFor();
     expect(await page.getByRole('button', { name: 'Apply' }).count()).toBe(0);

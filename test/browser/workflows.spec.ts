@@ -5,6 +5,7 @@ import { enter, PAYLOADS, unexpected } from '../support/console.ts';
 import { edge, fixed, node, register, unique, workflow } from '../support/definitions.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
 import { shoot } from '../support/screenshots.ts';
+import { until } from '../support/until.ts';
 
 /** The workflow pages of the console in a real browser, against a real host. */
 
@@ -110,9 +111,16 @@ describe('the workflow pages', () => {
     ];
     await register(host.as('editor'), workflow(nodes, [edge('a', 'b')], { id }));
     const { page } = await open(KEYS.editor.key, `workflows/${id}/edit`);
-    await page.getByLabel('Edge from a to b').focus();
-    await page.keyboard.press('Enter');
-    await page.getByLabel('Taken').selectOption('expression');
+    // Edges are drawn anew when the sizes of their nodes are known; the first of them may take the key with it.
+    const taken = page.getByLabel('Taken');
+    await until(
+      async () => {
+        await page.getByLabel('Edge from a to b').press('Enter');
+        return taken.isVisible();
+      },
+      (isVisible) => isVisible,
+    );
+    await taken.selectOption('expression');
     // The editor takes the place of a plain field once it has been loaded.
     const expression = page.locator('.cm-content[aria-label="Expression"]');
     await expression.fill('output.n >');

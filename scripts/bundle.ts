@@ -1,7 +1,7 @@
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type InputOptions, type RolldownOutput, rolldown } from 'rolldown';
+import type { InputOptions, RolldownOutput } from 'rolldown';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
@@ -69,6 +69,8 @@ export function bundlePortable(folder: string): Promise<RolldownOutput> {
 }
 
 async function bundle(folder: string, options: InputOptions): Promise<RolldownOutput> {
+  // It handles the signals of its process from then on: not for those who only read the lists above.
+  const { rolldown } = await import('rolldown');
   const built = await rolldown({ cwd: ROOT, logLevel: 'silent', ...options });
   const output = await built.write({ dir: folder, chunkFileNames: '[name]-[hash].js', comments: false });
   await built.close();

@@ -294,7 +294,7 @@ describe('a trigger', () => {
     const [{ id, url }] = await triggersOf(editor(), definition.id);
     expectRefusal(await send(url, fromGitHub('', ISSUE_OPENED)), 404, 'not_found');
     const { body } = await editor().post(`${TRIGGERS}/${id}:rotate`);
-    expect(body.secret).toMatch(/^[\w-]{43}$/);
+    expect(body.secret).toMatch(/^[0-9a-f]{64}$/);
     expect((await send(url, fromGitHub(body.secret, ISSUE_OPENED))).status).toBe(202);
     await editor().post(WORKFLOWS, { ...definition, triggers: [webhook({ scheme: 'github' }, { enabled: false })] });
     expect(await triggersOf(editor(), definition.id)).toMatchObject([{ id, url, enabled: false, hasSecret: true }]);

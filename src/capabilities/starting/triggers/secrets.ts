@@ -23,9 +23,9 @@ export function triggerSealer(store: Store, secret: string | undefined): Sealer<
   return new Sealer(store, { row, purpose: PURPOSE, secret });
 }
 
-/** A new secret, as unguessable as a key. */
+/** A new secret, as unguessable as a key. Hexadecimal, because text that begins with `-` is taken for an option by the commands that it is pasted into. */
 export function newTriggerSecret(): string {
-  return randomBytes(BYTES).toString('base64url');
+  return randomBytes(BYTES).toString('hex');
 }
 
 /** What the secret part of a URL is looked up by. */

@@ -8,11 +8,18 @@ type Listener = (event: string, data: FeedData) => void;
 
 const listeners = new Set<Listener>();
 let reading: AbortController | undefined;
+/** What pages keep up to date from the feed, by the first word of its key. */
+const FED = new Set<unknown>(['inbox', 'runs', 'goals', 'goal', 'proposals', 'proposal', 'installed']);
+
+/** Reads again what was read before the feed began: what happened between the two was not told. */
+function catchUp(): void {
+  void queries.invalidateQueries({ predicate: ({ queryKey: [name] }) => FED.has(name) });
+}
 
 /** Reads the tenant's feed as long as somebody listens; the client reconnects and resumes by itself. */
 async function read(signal: AbortSignal): Promise<void> {
   try {
-    for await (const { event, data } of client.followTenant({ signal })) {
+    for await (const { event, data } of client.followTenant({ signal, onOpen: catchUp })) {
       if (event === undefined || data === '') continue;
       for (const listener of listeners) listener(event, JSON.parse(data) as FeedData);
     }

@@ -240,6 +240,22 @@ describe('a stream', () => {
     expect(machine.requests.map(({ headers }) => headers.get('last-event-id'))).toEqual([null, '0', null, '1', '1']);
   });
 
+  it('tells when it begins, but not when it is continued', async () => {
+    const said: string[] = [];
+    const answers = [
+      () => json(HOST),
+      () => new Response(broken(frame(1)).body, { headers: { 'last-event-id': '0' } }),
+      () => json({ error: 'service_unavailable', message: 'm' }, 503),
+      () => stream(frame(2)),
+    ];
+    const machine = new TestMachine((_asked, count) => answers[count - 1]!());
+    for await (const { id } of clientOf(machine).followTenant({ onOpen: () => said.push('open') })) {
+      said.push(id!);
+      if (id === '2') break;
+    }
+    expect(said).toEqual(['open', '1', '2']);
+  });
+
   it('of an ended run ends when it has no more messages', async () => {
     const machine = new TestMachine(({ url }) => (url.includes('/events') ? stream('') : json({ status: 'failed' })));
     expect(await followed(machine)).toEqual([]);

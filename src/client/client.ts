@@ -30,6 +30,8 @@ export interface CallOptions {
   readonly idempotencyKey?: string;
   readonly retry?: Partial<RetryPolicy>;
   readonly headers?: Readonly<Record<string, string>>;
+  /** For streams: called once the host has begun to send what happens from now on. What was read before may be out of date. */
+  readonly onOpen?: () => void;
 }
 
 /** Options of `followRun`. */
@@ -168,19 +170,20 @@ class OperationCaller {
         ...options.headers,
       },
       signal: options.signal,
+      onOpen: options.onOpen,
       retry: { ...CALL_RETRY, ...this.#retry, ...options.retry },
     };
   }
 
   async *#stream(operation: Operation, request: Request): Messages {
-    await this.#addressed(operation, request);
+    const addressed = await this.#addressed(operation, request);
     const [, runId] = /^\/v1\/runs\/([^/]+)\//.exec(request.path) ?? [];
     const isFinished =
       runId === undefined
         ? async () => false
         : untilRunEnds(() => this.#statusOf(decodeURIComponent(runId), request.signal));
     const lastEventId = request.headers?.['last-event-id'];
-    yield* resumableStream(this.#transport, { ...request, lastEventId }, isFinished);
+    yield* resumableStream(this.#transport, { ...addressed, lastEventId }, isFinished);
   }
 
   /** The request with the address that this host has for it. Throws if the host does not support the operation. */

@@ -35,6 +35,7 @@ export async function* resumableStream(
         signal: signal ? AbortSignal.any([signal, connection.signal]) : connection.signal,
         retry: RESTART_RETRY,
       });
+      if (lastEventId === undefined) request.onOpen?.();
       // An endless feed sends its start position as a header, for readers that lose it before the first message.
       lastEventId ??= response.headers.get('last-event-id') ?? undefined;
       for await (const message of parseEvents(withSilenceTimeout(transport, response, connection))) {

@@ -11,6 +11,7 @@ export interface Request {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
+  readonly onOpen?: (() => void) | undefined;
   readonly retry: RetryPolicy;
 }
 

@@ -242,13 +242,17 @@ describe('the inbox page', () => {
     await waiting(approval('gate', { title: 'Before the gap' }));
     const { page } = await open(KEYS.editor.key, 'runs');
     let refusals = 0;
-    await page.route('**/v1/host/capstan/events', (route) => {
+    const { promise: madeInTheGap, resolve: endGap } = Promise.withResolvers<void>();
+    await page.route('**/v1/host/capstan/events', async (route) => {
       const gone = { error: 'validation_error', message: 'Last-Event-ID is no longer stored.' };
-      return refusals++ === 0 ? route.fulfill({ status: 400, json: gone }) : route.continue();
+      if (refusals++ === 0) return route.fulfill({ status: 400, json: gone });
+      await madeInTheGap;
+      return route.continue();
     });
     await page.goto(`${host.url}/console/inbox`);
     await row(page, 'Before the gap').waitFor();
     await waiting(approval('gate', { title: 'After the gap' }));
+    endGap();
     await page.getByRole('button', { name: /^\d+ new$/ }).click();
     await row(page, 'After the gap').waitFor();
     expect(refusals).toBe(2);

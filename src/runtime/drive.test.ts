@@ -7,6 +7,7 @@ import type { NewEvent } from '../protocol/running/events.ts';
 import { HOST_OWNER } from '../store/definitions.ts';
 import { claimDue, type WorkItem } from '../store/queue.ts';
 import { sql } from '../store/sql.ts';
+import { TemporaryFailure } from '../system/temporary-failure.ts';
 import { type CreatedRun, createRun } from './creation.ts';
 import { Journal } from './journal.ts';
 import type { NodeType } from './node-type.ts';
@@ -26,6 +27,16 @@ const touch: NodeType = {
     return { done: { outputs: {} } };
   },
 };
+/** On its first call the machine has no time for it. */
+let calls = 0;
+const postponed: NodeType = {
+  typeId: 'test.postponed',
+  role: 'pure',
+  run: async () => {
+    if (calls++ === 0) throw new TemporaryFailure('The machine is too busy.');
+    return { done: { outputs: {} } };
+  },
+};
 const seen = new Map<string, string[]>();
 /** Commits of what a node says wait for this. */
 const said = Promise.withResolvers<void>();
@@ -33,7 +44,7 @@ const { host, store, clock, close } = await openServiceHost({
   beforeCommit: async (unit) => {
     if (JSON.stringify(unit).includes('log.appended')) await said.promise;
   },
-  nodes: [touch],
+  nodes: [touch, postponed],
   contributed: {
     tools: [
       fixedTools('test', [
@@ -52,7 +63,10 @@ const { host, store, clock, close } = await openServiceHost({
   },
 });
 const { runtime, executor } = host;
-afterAll(close);
+afterAll(async () => {
+  await executor.stop(0);
+  await close();
+});
 
 async function typesOf(runId: string): Promise<string[]> {
   const rows = await store.read<{ type: string }>(
@@ -62,13 +76,15 @@ async function typesOf(runId: string): Promise<string[]> {
 }
 
 const definition = workflow([node('a', 'test.touch')]);
+const busy = workflow([node('a', 'test.postponed')]);
 await registerShared(runtime, definition);
+await registerShared(runtime, busy);
 
 /** Stores a run of one node. */
-async function stored(placement: Placement): Promise<CreatedRun> {
+async function stored(placement: Placement, of = definition): Promise<CreatedRun> {
   const created = createRun(runtime, {
     subject: callerOf('alpha').subject,
-    workflow: { owner: HOST_OWNER, plan: makePlan(definition, 1) },
+    workflow: { owner: HOST_OWNER, plan: makePlan(of, 1) },
     inputs: {},
     configurable: {},
     depth: 0,
@@ -108,7 +124,19 @@ describe('an effect', () => {
     expect(seen.has(runId)).toBe(false);
     said.resolve();
     while (!(await typesOf(runId)).includes('run.completed')) await new Promise<void>((resolve) => clock.soon(resolve));
-    await executor.stop(0);
     expect(seen.get(runId)).toEqual(['run.started', 'node.started', 'log.appended']);
+  });
+});
+
+describe('a node that the machine had no time for', () => {
+  it('is called again, and has not failed', async () => {
+    const { held } = await stored('queued', busy);
+    const { runId } = held.run.facts;
+    while (!(await typesOf(runId)).includes('run.completed')) {
+      clock.advance(1_000);
+      await new Promise<void>((resolve) => clock.soon(resolve));
+    }
+    expect(calls).toBe(2);
+    expect(await typesOf(runId)).toEqual(['run.started', 'node.started', 'node.completed', 'run.completed']);
   });
 });

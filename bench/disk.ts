@@ -1,62 +1,86 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { api, type BenchServer, KEY, startCapstan } from './servers.ts';
 
-const ERRORS = ['EIO', 'EROFS', 'ENOSPC'] as const;
+/** Calls by which a database writes its files, and those by which it makes sure of it. */
+const WRITES = 'pwrite64,ftruncate,fallocate';
+const SYNCS = 'fdatasync,fsync';
+/** What fails, and whether only a restart may go on: after a failed sync nobody knows what the disk has. */
+const FAULTS = [
+  { calls: WRITES, error: 'EIO', isFinal: false },
+  { calls: WRITES, error: 'EROFS', isFinal: false },
+  { calls: WRITES, error: 'ENOSPC', isFinal: false },
+  { calls: SYNCS, error: 'EIO', isFinal: true },
+] as const;
+type Fault = (typeof FAULTS)[number];
+
 const BROKEN_MS = 5_000;
 const CALLERS = 8;
 /** Everything that was begun must have ended by then, and nothing may be in the hands of nobody. */
 const PATIENCE_MS = 60_000;
-/** Calls by which a database writes its files. */
-const WRITES = 'pwrite64,fdatasync,fsync,ftruncate,fallocate';
 const STEPS = ['a', 'b', 'c', 'd'];
+const LEASE = { CAPSTAN_LEASE_MS: '1000' };
 
 /**
- * What a disk that fails for a while leaves behind: under load, every write and sync of the host gets an error of the
- * operating system for some seconds (by `strace`, which must be there and permitted). Prints what is stuck afterwards.
+ * What a disk that fails for a while leaves behind: under load, every write of the host, or every sync, gets an error of
+ * the operating system for some seconds (by `strace`, which must be there and permitted). Prints what is stuck
+ * afterwards.
  */
 export async function benchDisk(): Promise<void> {
   console.log(`\na host on SQLite whose disk fails for ${BROKEN_MS / 1_000} s`);
-  for (const error of ERRORS) {
-    const host = await startCapstan({ CAPSTAN_LEASE_MS: '1000' });
+  for (const fault of FAULTS) {
+    const host = await startCapstan(LEASE);
+    await api(host, 'POST', '/v1/host/capstan/workflows', stepwise());
+    const load = new Load(host);
     try {
-      await api(host, 'POST', '/v1/host/capstan/workflows', stepwise());
-      console.log(`  ${error}: ${await failOnce(host, error)}`);
+      await pass(2_000);
+      await failFor(host, fault);
+      const again = fault.isFinal ? await restarted(host, load) : await answered(host, load);
+      await load.stop();
+      const { runs, owned } = await leftovers(again.host);
+      const told = `${load.accepted} runs accepted, ${load.refused} answers refused; ${again.told}`;
+      console.log(`  ${fault.calls}: ${fault.error}: ${told}; stuck: ${runs} runs, ${owned} work items`);
+      await again.host.kill();
     } finally {
+      await load.stop();
       await host.stop();
     }
   }
 }
 
-async function failOnce(host: BenchServer, error: string): Promise<string> {
-  const load = new Load(host);
-  await pass(2_000);
-  const tracer = await breakWrites(host.pid, error);
+interface Again {
+  readonly host: BenchServer;
+  readonly told: string;
+}
+
+async function answered(host: BenchServer, load: Load): Promise<Again> {
+  const mended = performance.now();
+  const isAnswered = await load.isAnswered();
+  const seconds = ((performance.now() - mended) / 1_000).toFixed(1);
+  return { host, told: isAnswered ? `accepted again after ${seconds} s` : 'NEVER ACCEPTED AGAIN' };
+}
+
+async function restarted({ folder, url, kill }: BenchServer, load: Load): Promise<Again> {
+  const { status } = await fetch(`${url}/readyz`);
+  await load.stop();
+  await kill();
+  return { host: await startCapstan(LEASE, folder), told: `readyz ${status} until it was restarted` };
+}
+
+/** Makes calls of a process fail for a while, in all of its threads. */
+async function failFor({ pid }: BenchServer, { calls, error }: Fault): Promise<void> {
+  const tracer = spawn(
+    'strace',
+    ['-f', '-p', String(pid), '-e', `trace=${calls}`, '-e', `inject=${calls}:error=${error}`, '-o', '/dev/null'],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  );
+  await once(tracer.stderr, 'data');
+  tracer.stderr.resume();
   await pass(BROKEN_MS);
   tracer.kill('SIGINT');
   await once(tracer, 'exit');
-  const mended = performance.now();
-  await load.untilAnswered();
-  const firstMs = performance.now() - mended;
-  await pass(2_000);
-  await load.stop();
-  const stuck = await leftovers(host);
-  const { accepted, refused } = load;
-  return `${accepted} runs accepted, ${refused} answers refused; the first again after ${(firstMs / 1_000).toFixed(1)} s; stuck: ${stuck.runs} runs, ${stuck.owned} work items`;
-}
-
-/** Makes every write of a process fail, in all of its threads, until the tracer ends. */
-async function breakWrites(pid: number, error: string): Promise<ChildProcess> {
-  const inject = `inject=${WRITES}:error=${error}`;
-  const traced = ['-e', `trace=${WRITES}`, '-e', inject];
-  const tracer = spawn('strace', ['-f', '-p', String(pid), ...traced, '-o', '/dev/null'], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  await once(tracer.stderr!, 'data');
-  tracer.stderr!.resume();
-  return tracer;
 }
 
 /** Runs that have not ended and work items that somebody still owns, once there was time enough for both. */
@@ -95,10 +119,12 @@ class Load {
     await Promise.all(this.#callers);
   }
 
-  /** Settles with the next run that is accepted. */
-  async untilAnswered(): Promise<void> {
+  /** Settles with the next run that is accepted, or when that has taken too long. */
+  async isAnswered(): Promise<boolean> {
     const before = this.accepted;
-    while (this.accepted === before) await pass(10);
+    const until = performance.now() + PATIENCE_MS;
+    while (this.accepted === before && performance.now() < until) await pass(10);
+    return this.accepted > before;
   }
 
   async #callAgain(): Promise<void> {

@@ -1,5 +1,6 @@
+import { Type } from 'typebox';
 import { afterAll, describe, expect, it } from 'vitest';
-import { node, workflow } from '../../test/support/definitions.ts';
+import { line, node, workflow } from '../../test/support/definitions.ts';
 import { registerShared } from '../../test/support/register-shared.ts';
 import { callerOf, openServiceHost } from '../../test/support/service-host.ts';
 import { makePlan } from '../engine/definition/plan.ts';
@@ -37,6 +38,17 @@ const postponed: NodeType = {
     return { done: { outputs: {} } };
   },
 };
+/** Keeps the process for five seconds, by work or because the machine stood still. */
+const slow: NodeType = {
+  typeId: 'test.slow',
+  role: 'pure',
+  config: Type.Object({ works: Type.Boolean() }),
+  run: ({ config }) => {
+    clock.advance(5_000);
+    if (config.works) clock.workedMs += 5_000;
+    return { done: { outputs: {} } };
+  },
+};
 const seen = new Map<string, string[]>();
 /** Commits of what a node says wait for this. */
 const said = Promise.withResolvers<void>();
@@ -44,7 +56,7 @@ const { host, store, clock, close } = await openServiceHost({
   beforeCommit: async (unit) => {
     if (JSON.stringify(unit).includes('log.appended')) await said.promise;
   },
-  nodes: [touch, postponed],
+  nodes: [touch, postponed, slow],
   contributed: {
     tools: [
       fixedTools('test', [
@@ -78,6 +90,11 @@ async function typesOf(runId: string): Promise<string[]> {
 const definition = workflow([node('a', 'test.touch')]);
 const busy = workflow([node('a', 'test.postponed')]);
 await registerShared(runtime, definition);
+const slowly = (works: boolean) =>
+  workflow(
+    ['a', 'b', 'c'].map((id) => node(id, 'test.slow', { config: { works } })),
+    line('a', 'b', 'c'),
+  );
 await registerShared(runtime, busy);
 
 /** Stores a run of one node. */
@@ -125,6 +142,27 @@ describe('an effect', () => {
     said.resolve();
     while (!(await typesOf(runId)).includes('run.completed')) await new Promise<void>((resolve) => clock.soon(resolve));
     expect(seen.get(runId)).toEqual(['run.started', 'node.started', 'log.appended']);
+  });
+});
+
+describe('a run that keeps the process from everything else', () => {
+  it.each([
+    ['is put aside if it works all that time', true, 'run.paused'],
+    ['is not, if the machine was busy or frozen', false, 'run.completed'],
+  ])('%s', async (_what, works, end) => {
+    runtime.watchdog.start(Number.POSITIVE_INFINITY, () => {});
+    const definition = slowly(works);
+    await registerShared(runtime, definition);
+    const { held } = await stored('queued', definition);
+    const { runId } = held.run.facts;
+    let told: string[] = [];
+    while (!told.includes('run.paused') && !told.includes('run.completed')) {
+      clock.advance(100);
+      await new Promise<void>((resolve) => clock.soon(resolve));
+      told = await typesOf(runId);
+    }
+    runtime.watchdog.stop();
+    expect(told.at(-1)).toBe(end);
   });
 });
 

@@ -7,12 +7,11 @@ import { api, type BenchServer, KEY, startCapstan } from './servers.ts';
 /** Calls by which a database writes its files, and those by which it makes sure of it. */
 const WRITES = 'pwrite64,ftruncate,fallocate';
 const SYNCS = 'fdatasync,fsync';
-/** What fails, and whether only a restart may go on: after a failed sync nobody knows what the disk has. */
 const FAULTS = [
-  { calls: WRITES, error: 'EIO', isFinal: false },
-  { calls: WRITES, error: 'EROFS', isFinal: false },
-  { calls: WRITES, error: 'ENOSPC', isFinal: false },
-  { calls: SYNCS, error: 'EIO', isFinal: true },
+  { calls: WRITES, error: 'EIO' },
+  { calls: WRITES, error: 'EROFS' },
+  { calls: WRITES, error: 'ENOSPC' },
+  { calls: SYNCS, error: 'EIO' },
 ] as const;
 type Fault = (typeof FAULTS)[number];
 
@@ -21,7 +20,6 @@ const CALLERS = 8;
 /** Everything that was begun must have ended by then, and nothing may be in the hands of nobody. */
 const PATIENCE_MS = 60_000;
 const STEPS = ['a', 'b', 'c', 'd'];
-const LEASE = { CAPSTAN_LEASE_MS: '1000' };
 
 /**
  * What a disk that fails for a while leaves behind: under load, every write of the host, or every sync, gets an error of
@@ -31,42 +29,26 @@ const LEASE = { CAPSTAN_LEASE_MS: '1000' };
 export async function benchDisk(): Promise<void> {
   console.log(`\na host on SQLite whose disk fails for ${BROKEN_MS / 1_000} s`);
   for (const fault of FAULTS) {
-    const host = await startCapstan(LEASE);
+    const host = await startCapstan({ CAPSTAN_LEASE_MS: '1000' });
     await api(host, 'POST', '/v1/host/capstan/workflows', stepwise());
     const load = new Load(host);
     try {
       await pass(2_000);
       await failFor(host, fault);
-      const again = fault.isFinal ? await restarted(host, load) : await answered(host, load);
+      const mended = performance.now();
+      const isAnswered = await load.isAnswered();
+      const seconds = ((performance.now() - mended) / 1_000).toFixed(1);
+      await pass(1_000);
       await load.stop();
-      const { runs, owned } = await leftovers(again.host);
-      const told = `${load.accepted} runs accepted, ${load.refused} answers refused; ${again.told}`;
-      console.log(`  ${fault.calls}: ${fault.error}: ${told}; stuck: ${runs} runs, ${owned} work items`);
-      await again.host.kill();
+      const { runs, owned } = await leftovers(host);
+      const told = `${load.accepted} runs accepted, ${load.refused} answers refused`;
+      const again = isAnswered ? `accepted again after ${seconds} s` : 'NEVER ACCEPTED AGAIN';
+      console.log(`  ${fault.calls}: ${fault.error}: ${told}; ${again}; stuck: ${runs} runs, ${owned} work items`);
     } finally {
       await load.stop();
       await host.stop();
     }
   }
-}
-
-interface Again {
-  readonly host: BenchServer;
-  readonly told: string;
-}
-
-async function answered(host: BenchServer, load: Load): Promise<Again> {
-  const mended = performance.now();
-  const isAnswered = await load.isAnswered();
-  const seconds = ((performance.now() - mended) / 1_000).toFixed(1);
-  return { host, told: isAnswered ? `accepted again after ${seconds} s` : 'NEVER ACCEPTED AGAIN' };
-}
-
-async function restarted({ folder, url, kill }: BenchServer, load: Load): Promise<Again> {
-  const { status } = await fetch(`${url}/readyz`);
-  await load.stop();
-  await kill();
-  return { host: await startCapstan(LEASE, folder), told: `readyz ${status} until it was restarted` };
 }
 
 /** Makes calls of a process fail for a while, in all of its threads. */

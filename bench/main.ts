@@ -2,8 +2,8 @@
  * `npm run bench` measures the hot paths as ratios within one run: what a machine can do differs, what a design costs
  * does not. `npm run bench -- runs`, `-- telemetry`, `-- events`, `-- forks`, `-- feed`, `-- feedback`,
  * `-- synthesis`, `-- redaction`, `-- neighbour`, `-- validation`, `-- workers`, `-- loop`,
- * `-- memory` or `-- start` measures one of them. `-- freeze`, `-- disk`, `-- backup` and `-- streams` measure what faults
- * cost; they take minutes and run only when they are named.
+ * `-- memory` or `-- start` measures one of them. `-- freeze`, `-- disk`, `-- backup`, `-- streams` and `-- skew` measure
+ * what faults cost; they take minutes and run only when they are named.
  */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
@@ -20,6 +20,7 @@ import { benchLoopDelay } from './loop-delay.ts';
 import { benchNoisyNeighbour } from './noisy-neighbour.ts';
 import { benchRedaction } from './redaction.ts';
 import { api, type BenchServer, KEY, startCapstan, startLimit } from './servers.ts';
+import { benchSkew } from './skew.ts';
 import { benchStart } from './start.ts';
 import { benchSynthesis } from './synthesis.ts';
 import { benchUnreadStreams } from './unread-streams.ts';
@@ -53,6 +54,7 @@ const faults: Record<string, () => Promise<void>> = {
   disk: benchDisk,
   backup: benchBackup,
   streams: benchUnreadStreams,
+  skew: benchSkew,
 };
 const [only] = process.argv.slice(2);
 for (const [name, bench] of Object.entries(benchmarks)) if (only === undefined || only === name) await bench();

@@ -13,17 +13,14 @@ export interface BenchServer {
   readonly pid: number;
   /** Where its data is. */
   readonly folder: string;
-  /** Kills it and leaves its data. */
-  kill(): Promise<void>;
-  /** Kills it and deletes its data. */
   stop(): Promise<void>;
 }
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
 
-/** The host as an operator runs it, with its default store, on a folder of its own unless one is given. */
-export function startCapstan(environment: Record<string, string> = {}, data?: string): Promise<BenchServer> {
-  return start(data, (folder) => [path('../src/cli/main.ts'), 'serve', '--data', folder], {
+/** The host as an operator runs it, with its default store, on a folder of its own. */
+export function startCapstan(environment: Record<string, string> = {}): Promise<BenchServer> {
+  return start((folder) => [path('../src/cli/main.ts'), 'serve', '--data', folder], {
     PORT: '0',
     CAPSTAN_LOG: 'silent',
     CAPSTAN_CONFORMANCE: '1',
@@ -46,30 +43,25 @@ export async function api({ url }: BenchServer, method: string, path: string, bo
 }
 
 export function startLimit(): Promise<BenchServer> {
-  return start(undefined, (folder) => [path('./limit.ts'), folder], {});
+  return start((folder) => [path('./limit.ts'), folder], {});
 }
 
 async function start(
-  data: string | undefined,
   argumentsFor: (folder: string) => string[],
   environment: Record<string, string>,
 ): Promise<BenchServer> {
-  const folder = data ?? mkdtempSync(join(tmpdir(), 'capstan-bench-'));
+  const folder = mkdtempSync(join(tmpdir(), 'capstan-bench-'));
   const child = spawn(process.execPath, argumentsFor(folder), {
     env: { ...process.env, ...environment },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const kill = async (): Promise<void> => {
-    child.kill('SIGKILL');
-    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
-  };
   return {
     url: await announcedUrl(child),
     pid: child.pid!,
     folder,
-    kill,
     stop: async () => {
-      await kill();
+      child.kill('SIGKILL');
+      if (child.exitCode === null) await once(child, 'exit');
       rmSync(folder, { recursive: true, force: true });
     },
   };

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import type { WorkflowNode } from '../../src/protocol/running/workflows.ts';
 import {
   edge,
   expression,
@@ -67,7 +68,7 @@ onEachStore('typos', (host) => {
   });
 
   it('an input that is almost one that the node lacks is refused, and another that it does not read is doubted', async () => {
-    const parse = (inputs: object) => workflow([node('a', 'core.openwop.data.json-parse', { inputs })]);
+    const parse = (inputs: WorkflowNode['inputs']) => workflow([node('a', 'core.openwop.data.json-parse', { inputs })]);
     const refused = await api().post(WORKFLOWS, parse({ txet: fixed('1') }));
     expectRefusal(refused, 422, 'validation_error');
     expect(refused.body.details.fields).toEqual([

@@ -75,6 +75,7 @@ describe('a flush that fails', () => {
     clock.advance(1_000);
     await expect(store.read(COUNT)).rejects.toThrow(StoreFailure);
     disk.works = true;
+    disk.flushedMs = 0;
     // Whoever writes to the file again gives it a new time.
     utimesSync(join(folder.path, 'capstan.db-wal'), 0, 0);
     await expect(store.commit(insert(3))).rejects.toThrow('until it does');

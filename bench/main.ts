@@ -2,7 +2,8 @@
  * `npm run bench` measures the hot paths as ratios within one run: what a machine can do differs, what a design costs
  * does not. `npm run bench -- runs`, `-- telemetry`, `-- events`, `-- forks`, `-- feed`, `-- feedback`,
  * `-- synthesis`, `-- redaction`, `-- neighbour`, `-- validation`, `-- workers`, `-- loop`,
- * `-- memory` or `-- start` measures one of them.
+ * `-- memory` or `-- start` measures one of them. `-- freeze`, `-- disk`, `-- backup`, `-- streams` and `-- skew` measure
+ * what faults cost; they take minutes and run only when they are named.
  */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,13 +12,18 @@ import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { WorkflowDefinition } from '../src/protocol/running/workflows.ts';
+import { benchBackup } from './backup.ts';
+import { benchDisk } from './disk.ts';
 import { benchFeedback } from './feedback.ts';
+import { benchFreeze } from './freeze.ts';
 import { benchLoopDelay } from './loop-delay.ts';
 import { benchNoisyNeighbour } from './noisy-neighbour.ts';
 import { benchRedaction } from './redaction.ts';
-import { type BenchServer, KEY, startCapstan, startLimit } from './servers.ts';
+import { api, type BenchServer, KEY, startCapstan, startLimit } from './servers.ts';
+import { benchSkew } from './skew.ts';
 import { benchStart } from './start.ts';
 import { benchSynthesis } from './synthesis.ts';
+import { benchUnreadStreams } from './unread-streams.ts';
 import { benchValidation } from './validation.ts';
 import { benchWorkers } from './workers.ts';
 
@@ -43,8 +49,16 @@ const benchmarks: Record<string, () => Promise<void>> = {
   memory: benchMemory,
   start: benchStart,
 };
+const faults: Record<string, () => Promise<void>> = {
+  freeze: benchFreeze,
+  disk: benchDisk,
+  backup: benchBackup,
+  streams: benchUnreadStreams,
+  skew: benchSkew,
+};
 const [only] = process.argv.slice(2);
 for (const [name, bench] of Object.entries(benchmarks)) if (only === undefined || only === name) await bench();
+if (only !== undefined) await faults[only]?.();
 
 interface Load {
   readonly runsPerSecond: number;
@@ -249,17 +263,6 @@ async function residentMb({ url }: BenchServer): Promise<number> {
   await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
   const text = await (await fetch(`${url}/metrics`)).text();
   return Number(/^capstan_process_resident_memory_bytes (\d+)/m.exec(text)?.[1]) / 1e6;
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: a client for a handful of replies
-async function api({ url }: BenchServer, method: string, path: string, body?: unknown): Promise<any> {
-  const response = await fetch(url + path, {
-    method,
-    headers: { authorization: `Bearer ${KEY}`, ...(body ? { 'content-type': 'application/json' } : {}) },
-    ...(body ? { body: JSON.stringify(body) } : {}),
-  });
-  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
-  return response.json();
 }
 
 function median(values: readonly number[]): number {

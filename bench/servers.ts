@@ -30,6 +30,18 @@ export function startCapstan(environment: Record<string, string> = {}): Promise<
   });
 }
 
+/** Asks a host that must answer with success. */
+// biome-ignore lint/suspicious/noExplicitAny: a client for a handful of replies
+export async function api({ url }: BenchServer, method: string, path: string, body?: unknown): Promise<any> {
+  const response = await fetch(url + path, {
+    method,
+    headers: { authorization: `Bearer ${KEY}`, ...(body ? { 'content-type': 'application/json' } : {}) },
+    ...(body ? { body: JSON.stringify(body) } : {}),
+  });
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+  return response.json();
+}
+
 export function startLimit(): Promise<BenchServer> {
   return start((folder) => [path('./limit.ts'), folder], {});
 }

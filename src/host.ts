@@ -238,7 +238,7 @@ function buildHost<Extra extends object>(
     ...system,
     ...(metrics ? { meter: metrics } : {}),
     egress: createEgress({ clock: system.clock, allowLoopback: config.allowLoopback, allow: config.egressAllow }),
-    schemas: threadedSchemaValidator(system.clock, weightOf),
+    schemas: threadedSchemaValidator(system.clock, { weightOf }),
     nodes: mounted.flatMap(({ nodes }) => nodes(config)),
     limits: { maxNodeExecutions: config.maxNodeExecutions, maxRunDurationMs: config.maxRunDurationMs },
     weightOf,

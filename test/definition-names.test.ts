@@ -78,8 +78,16 @@ describe('an output', () => {
     expect(found(leaving(count, text)).problems).toEqual([expect.stringMatching(message)]);
   });
 
-  it('that depends on an answer is not judged', () => {
-    expect(found(leaving(node('ask', 'core.approvalGate'), 'output.whatever == 1'))).toEqual(NOTHING);
+  it('that only an answer could bring is doubted, and not judged where anything may be answered', () => {
+    const asking = (typeId: string, config = {}) =>
+      found(leaving(node('ask', typeId, { config }), 'output.whatever == 1'));
+    const doubted = {
+      problems: [],
+      doubts: [expect.stringMatching(/no output "whatever".* only if an answer brings it/)],
+    };
+    expect(asking('core.approvalGate')).toEqual(doubted);
+    expect(asking('core.openwop.governance.approvalGate', { requiredRole: 'owner' })).toEqual(doubted);
+    expect(asking('core.interrupt', { kind: 'external-event', data: {} })).toEqual(NOTHING);
   });
 
   it('of a condition with a path is looked up by its first name', () => {

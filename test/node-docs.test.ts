@@ -17,6 +17,8 @@ interface Section {
   readonly typeIds: readonly string[];
   /** The keys of the config; a star marks those that must be there. */
   readonly config: readonly string[];
+  /** Everything that stands in it as code. */
+  readonly code: ReadonlySet<string>;
   readonly example: { config?: Record<string, unknown>; inputs?: Record<string, unknown>; outputs?: unknown };
 }
 
@@ -42,6 +44,7 @@ function readSections(page: string): Section[] {
       return {
         typeIds: [...heading.matchAll(/`([^`]+)`/g)].map(([, typeId]) => typeId!),
         config: [...text.matchAll(/^\| `(\w+)`(\*?) \|/gm)].map(([, key, star]) => `${key}${star}`),
+        code: new Set([...text.matchAll(/`(\w+)\??`/g)].map(([, word]) => word!)),
         example: JSON.parse(example),
       };
     });
@@ -72,9 +75,11 @@ describe('the page on node types', () => {
 
   it.each(sections.flatMap(({ typeIds, ...section }) => typeIds.map((typeId) => ({ typeId, ...section }))))(
     'tells the truth about $typeId',
-    async ({ typeId, config, example }) => {
+    async ({ typeId, config, code, example }) => {
       const type = byId.get(typeId)!;
       expect([...config].sort()).toEqual(configKeys(type).sort());
+      expect((type.inputs ?? []).filter((port) => !code.has(port))).toEqual([]);
+      expect(Object.keys(example.inputs ?? {}).filter((port) => type.inputs?.includes(port) === false)).toEqual([]);
       const given = { config: example.config ?? {}, inputs: example.inputs ?? {}, declared: example.inputs ?? {} };
       expect(catalog.checkConfig(node('a', typeId, { config: given.config }))).toEqual([]);
       if (!('outputs' in example)) return;

@@ -2,6 +2,7 @@ import type { FastifyError } from 'fastify';
 import { type Refusal, refuse } from '../protocol/errors.ts';
 import { BadJson } from '../protocol/format/parse-json.ts';
 import { NoSpace, StoreFailure } from '../store/store.ts';
+import { TemporaryFailure } from '../system/temporary-failure.ts';
 
 const BY_STATUS: Record<number, Refusal> = {
   400: refuse('validation_error', 'The request is malformed.'),
@@ -17,15 +18,20 @@ const NO_SPACE: Refusal = {
   headers: { 'Retry-After': '30' },
 };
 
-/** How long a store that failed is left alone. */
-const STORE_RETRY_AFTER_S = 1;
+/** How long a host that failed is left alone. */
+const RETRY_AFTER_S = 1;
 
 /** Whether the request was carried out is not known: a retry with the same idempotency key finds out. */
 const STORE_FAILED: Refusal = {
   ...refuse('service_unavailable', 'The store did not answer. Try again with the same Idempotency-Key.', {
-    retryAfter: STORE_RETRY_AFTER_S,
+    retryAfter: RETRY_AFTER_S,
   }),
-  headers: { 'Retry-After': String(STORE_RETRY_AFTER_S) },
+  headers: { 'Retry-After': String(RETRY_AFTER_S) },
+};
+
+const BUSY: Refusal = {
+  ...refuse('service_unavailable', 'The host is too busy. Try again.', { retryAfter: RETRY_AFTER_S }),
+  headers: { 'Retry-After': String(RETRY_AFTER_S) },
 };
 
 /** The refusal for an error that the framework, the JSON parser or the store throws; undefined for a failure of our own. */
@@ -33,6 +39,7 @@ export function refusalOfError(error: FastifyError | Error): Refusal | undefined
   if (error instanceof BadJson) return refuse('validation_error', error.message, { field: 'body' });
   if (error instanceof NoSpace) return NO_SPACE;
   if (error instanceof StoreFailure) return STORE_FAILED;
+  if (error instanceof TemporaryFailure) return BUSY;
   const { statusCode } = error as FastifyError;
   return statusCode === undefined ? undefined : BY_STATUS[statusCode];
 }

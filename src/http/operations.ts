@@ -6,7 +6,7 @@ import { commitOrThrow, perform, UnitRefused } from '../runtime/change.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { ownerOf } from '../store/definitions.ts';
 import type { Unit } from '../store/sql.ts';
-import { StoreFailure } from '../store/store.ts';
+import { TemporaryFailure } from '../system/temporary-failure.ts';
 import { envelopeOf, JSON_TYPE, sendRefusal, sendReply, statusOf } from './answers.ts';
 import { type Idempotency, isFinal, type KeyedRequest, type Replay, type Ticket } from './idempotency.ts';
 import { routerPath } from './router-path.ts';
@@ -151,7 +151,7 @@ async function handle(
     const done = isTransaction(answer) ? await performFor(request, answer, options, record) : answer;
     return await orExpired(done, request, options);
   } catch (error) {
-    if (error instanceof StoreFailure) throw error;
+    if (error instanceof TemporaryFailure) throw error;
     // A run that expires while it is read lacks events that its row promised.
     const expired = await expiryOf(request, options).catch(() => undefined);
     if (expired) return expired;

@@ -7,7 +7,7 @@ import type { Authorization } from '../capabilities/trust/authorization/door.ts'
 import { refuse } from '../protocol/errors.ts';
 import { parseJson } from '../protocol/format/parse-json.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import { StoreFailure } from '../store/store.ts';
+import { TemporaryFailure } from '../system/temporary-failure.ts';
 import { NO_SNIFFING, sendRefusal } from './answers.ts';
 import { answerClientError, answerExpectation } from './client-errors.ts';
 import { Cors } from './cors.ts';
@@ -162,8 +162,8 @@ function createApp({ runtime, maxRequestBodyBytes, requestTimeoutMs }: ServerOpt
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const { route } = request.routeOptions.config;
     const refusal = refusalOfError(error);
-    if (refusal && error instanceof StoreFailure) {
-      runtime.log.warn({ requestId: request.id, route, err: error }, 'the store failed; the caller may try again');
+    if (refusal && error instanceof TemporaryFailure) {
+      runtime.log.warn({ requestId: request.id, route, err: error }, 'a request failed; the caller may try again');
     }
     if (refusal) return sendRefusal(reply, refusal);
     runtime.log.error({ requestId: request.id, route, err: error }, 'a request failed');

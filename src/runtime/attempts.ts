@@ -11,9 +11,9 @@ import type { JsonObject } from '../protocol/format/json.ts';
 import type { NewEvent } from '../protocol/running/events.ts';
 import { guardLease, type Lease } from '../store/queue.ts';
 import type { Unit } from '../store/sql.ts';
-import { StoreFailure } from '../store/store.ts';
 import { sha256Hex } from '../system/digest.ts';
 import { redactText } from '../system/redaction.ts';
+import { TemporaryFailure } from '../system/temporary-failure.ts';
 import type { ChildResult } from './child-request.ts';
 import { childResult, type PreparedChildren } from './children.ts';
 import { EFFECTS_PER_VISIT, LeaseLost, namedEffect, performOnce } from './effects/ledger.ts';
@@ -34,7 +34,7 @@ export type Message =
   /** Recorded together, so that a crash loses all of them or none. */
   | { readonly nodeId: string; readonly attempt: number; readonly events: readonly NewEvent[] }
   | ({ readonly nodeId: string; readonly attempt: number } & PreparedChildren)
-  /** The store or the lease failed during the attempt, which is no failure of the node. */
+  /** The host or the lease failed during the attempt, which is no failure of the node. */
   | { readonly broken: Error };
 
 /** Seams to what people and other runs read: sensitive values of a run stay out of it. */
@@ -164,7 +164,7 @@ export class Attempts {
     work.then(
       (result) => arrive({ nodeId, attempt, ...result }),
       (error) => {
-        const isOurs = error instanceof StoreFailure || error instanceof LeaseLost;
+        const isOurs = error instanceof TemporaryFailure || error instanceof LeaseLost;
         arrive(isOurs ? { broken: error } : { nodeId, attempt, outcome: failureOf(error) });
       },
     );

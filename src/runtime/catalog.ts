@@ -68,6 +68,8 @@ export function catalogOf(types: readonly NodeType[], others: OtherTypes = () =>
     },
     checkInputs: ({ typeId, inputs }) => byId.get(typeId)?.checkInputs?.(inputs) ?? [],
     outputsOf: (node) => byId.get(node.typeId)?.outputs?.(node),
+    usualOutputsOf: (node) => byId.get(node.typeId)?.usualOutputs?.(node),
+    inputsOf: ({ typeId }) => byId.get(typeId)?.inputs,
     writtenBy: (node) => byId.get(node.typeId)?.writes?.(node) ?? [],
     schemasIn: (node) => byId.get(node.typeId)?.schemas?.(node.config) ?? [],
   };

@@ -1,5 +1,6 @@
+import { Type } from 'typebox';
 import { afterAll, describe, expect, it } from 'vitest';
-import { node, workflow } from '../../test/support/definitions.ts';
+import { line, node, workflow } from '../../test/support/definitions.ts';
 import { registerShared } from '../../test/support/register-shared.ts';
 import { callerOf, openServiceHost } from '../../test/support/service-host.ts';
 import { makePlan } from '../engine/definition/plan.ts';
@@ -7,6 +8,7 @@ import type { NewEvent } from '../protocol/running/events.ts';
 import { HOST_OWNER } from '../store/definitions.ts';
 import { claimDue, type WorkItem } from '../store/queue.ts';
 import { sql } from '../store/sql.ts';
+import { TemporaryFailure } from '../system/temporary-failure.ts';
 import { type CreatedRun, createRun } from './creation.ts';
 import { Journal } from './journal.ts';
 import type { NodeType } from './node-type.ts';
@@ -26,6 +28,27 @@ const touch: NodeType = {
     return { done: { outputs: {} } };
   },
 };
+/** On its first call the machine has no time for it. */
+let calls = 0;
+const postponed: NodeType = {
+  typeId: 'test.postponed',
+  role: 'pure',
+  run: async () => {
+    if (calls++ === 0) throw new TemporaryFailure('The machine is too busy.');
+    return { done: { outputs: {} } };
+  },
+};
+/** Keeps the process for five seconds, by work or because the machine stood still. */
+const slow: NodeType = {
+  typeId: 'test.slow',
+  role: 'pure',
+  config: Type.Object({ works: Type.Boolean() }),
+  run: ({ config }) => {
+    clock.advance(5_000);
+    if (config.works) clock.workedMs += 5_000;
+    return { done: { outputs: {} } };
+  },
+};
 const seen = new Map<string, string[]>();
 /** Commits of what a node says wait for this. */
 const said = Promise.withResolvers<void>();
@@ -33,7 +56,7 @@ const { host, store, clock, close } = await openServiceHost({
   beforeCommit: async (unit) => {
     if (JSON.stringify(unit).includes('log.appended')) await said.promise;
   },
-  nodes: [touch],
+  nodes: [touch, postponed, slow],
   contributed: {
     tools: [
       fixedTools('test', [
@@ -52,7 +75,10 @@ const { host, store, clock, close } = await openServiceHost({
   },
 });
 const { runtime, executor } = host;
-afterAll(close);
+afterAll(async () => {
+  await executor.stop(0);
+  await close();
+});
 
 async function typesOf(runId: string): Promise<string[]> {
   const rows = await store.read<{ type: string }>(
@@ -62,13 +88,20 @@ async function typesOf(runId: string): Promise<string[]> {
 }
 
 const definition = workflow([node('a', 'test.touch')]);
+const busy = workflow([node('a', 'test.postponed')]);
 await registerShared(runtime, definition);
+const slowly = (works: boolean) =>
+  workflow(
+    ['a', 'b', 'c'].map((id) => node(id, 'test.slow', { config: { works } })),
+    line('a', 'b', 'c'),
+  );
+await registerShared(runtime, busy);
 
 /** Stores a run of one node. */
-async function stored(placement: Placement): Promise<CreatedRun> {
+async function stored(placement: Placement, of = definition): Promise<CreatedRun> {
   const created = createRun(runtime, {
     subject: callerOf('alpha').subject,
-    workflow: { owner: HOST_OWNER, plan: makePlan(definition, 1) },
+    workflow: { owner: HOST_OWNER, plan: makePlan(of, 1) },
     inputs: {},
     configurable: {},
     depth: 0,
@@ -108,7 +141,40 @@ describe('an effect', () => {
     expect(seen.has(runId)).toBe(false);
     said.resolve();
     while (!(await typesOf(runId)).includes('run.completed')) await new Promise<void>((resolve) => clock.soon(resolve));
-    await executor.stop(0);
     expect(seen.get(runId)).toEqual(['run.started', 'node.started', 'log.appended']);
+  });
+});
+
+describe('a run that keeps the process from everything else', () => {
+  it.each([
+    ['is put aside if it works all that time', true, 'run.paused'],
+    ['is not, if the machine was busy or frozen', false, 'run.completed'],
+  ])('%s', async (_what, works, end) => {
+    runtime.watchdog.start(Number.POSITIVE_INFINITY, () => {});
+    const definition = slowly(works);
+    await registerShared(runtime, definition);
+    const { held } = await stored('queued', definition);
+    const { runId } = held.run.facts;
+    let told: string[] = [];
+    while (!told.includes('run.paused') && !told.includes('run.completed')) {
+      clock.advance(100);
+      await new Promise<void>((resolve) => clock.soon(resolve));
+      told = await typesOf(runId);
+    }
+    runtime.watchdog.stop();
+    expect(told.at(-1)).toBe(end);
+  });
+});
+
+describe('a node that the machine had no time for', () => {
+  it('is called again, and has not failed', async () => {
+    const { held } = await stored('queued', busy);
+    const { runId } = held.run.facts;
+    while (!(await typesOf(runId)).includes('run.completed')) {
+      clock.advance(1_000);
+      await new Promise<void>((resolve) => clock.soon(resolve));
+    }
+    expect(calls).toBe(2);
+    expect(await typesOf(runId)).toEqual(['run.started', 'node.started', 'node.completed', 'run.completed']);
   });
 });

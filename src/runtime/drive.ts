@@ -166,13 +166,13 @@ export class Drive {
     return undefined;
   }
 
-  /** Takes one step, and a strike if that takes too long. */
+  /** Takes one step, and a strike if that takes too long, and not only because the machine was busy or frozen. */
   #stepInTime(): boolean {
-    const { clock, log } = this.#runtime;
+    const { clock, log, watchdog } = this.#runtime;
     const before = clock.now();
     const isMore = this.#step();
     const ms = clock.now() - before;
-    if (ms < STALL_MS) return isMore;
+    if (ms < STALL_MS || (watchdog.workedMs() ?? ms) < STALL_MS) return isMore;
     log.warn({ runId: this.#run.facts.runId, ms }, 'a run kept the process from everything else');
     if (++this.#strikes >= this.#options.strikesMax) throw new RunStalls(`one step of the run took ${ms} ms`);
     return isMore;

@@ -15,8 +15,9 @@ import {
   type WorkItem,
 } from '../store/queue.ts';
 import type { Unit } from '../store/sql.ts';
-import { NoSpace, StoreFailure } from '../store/store.ts';
+import { NoSpace } from '../store/store.ts';
 import { type Cancel, sleep } from '../system/clock.ts';
+import { TemporaryFailure } from '../system/temporary-failure.ts';
 import type { Change } from './change.ts';
 import { Claims, returnOrphans } from './claims.ts';
 import type { CreatedRun } from './creation.ts';
@@ -264,7 +265,7 @@ export class Executor {
     else void this.#handle(lease, item);
   }
 
-  /** Drives a run until it is released. After a store failure the run is loaded again and driving continues. */
+  /** Drives a run until it is released. After a temporary failure the run is loaded again and driving continues. */
   async #driveUntilReleased(
     lease: Lease,
     start: { held: HeldRun; wakes: number; crashes: number; strikes: number } | WorkItem,
@@ -282,15 +283,12 @@ export class Executor {
         return this.#untrack(lease.workId, active, due);
       } catch (error) {
         held = undefined;
-        if (!(error instanceof StoreFailure)) {
+        if (!(error instanceof TemporaryFailure)) {
           if (error instanceof RunStalls) await this.#quarantine(tenant, lease);
           else await this.#pauseAfterBug(tenant, lease, error);
           return this.#untrack(lease.workId, active, null);
         }
-        this.#runtime.log.warn(
-          { runId: lease.workId, err: error },
-          'the store failed while a run was driven; trying again',
-        );
+        this.#runtime.log.warn({ runId: lease.workId, err: error }, 'a run could not be driven on; trying again');
       }
       await sleep(this.#runtime.clock, retryMs, this.#stop.signal);
       // The next owner continues from the log.

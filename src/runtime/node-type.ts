@@ -45,6 +45,10 @@ export interface NodeType {
   schemas?(config: JsonObject): readonly SchemaAt[];
   /** Every output that a node can have, so that a misspelt one is found; absent if the config or an answer decides. */
   outputs?(node: Pick<WorkflowNode, 'config' | 'inputs'>): readonly string[];
+  /** The outputs that a node usually has, where whoever answers it may add others: another name is doubted. */
+  usualOutputs?(node: Pick<WorkflowNode, 'config'>): readonly string[] | undefined;
+  /** The input ports that nodes of this type read, so that a misspelt one is found; absent if they may read any. */
+  readonly inputs?: readonly string[];
   /** The variables that a node sets besides those that the workflow declares. */
   writes?(node: Pick<WorkflowNode, 'config'>): readonly string[];
   /** The node asks for approval, so a workflow may have a cycle through it. */

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { endianness } from 'node:os';
 
 /** What a write-ahead log holds that SQLite will not read. */
 interface LostFrames {
@@ -35,6 +36,29 @@ export function lostInWal(file: string): LostFrames | undefined {
   const text = wal.toString('latin1', bad[0]);
   const runIds = [...new Set(text.match(/run-[0-9a-z]{22}/g))].slice(0, RUN_IDS_MAX);
   return { transactions: commits.length, runIds };
+}
+
+const SHARED_HEADER_BYTES = 48;
+
+/**
+ * The part of a write-ahead log that SQLite reads, by its shared-memory index, if every frame of it is what was written;
+ * undefined if one is not.
+ */
+export function wholeWal(wal: Buffer, index: Buffer): Buffer | undefined {
+  if (wal.length < HEADER_BYTES || index.length < SHARED_HEADER_BYTES) return undefined;
+  const read = endianness() === 'BE' ? (at: number) => index.readUInt32BE(at) : (at: number) => index.readUInt32LE(at);
+  const frameBytes = FRAME_HEADER_BYTES + wal.readUInt32BE(8);
+  const frames = read(16);
+  const end = HEADER_BYTES + frames * frameBytes;
+  if (end > wal.length) return undefined;
+  const starts = Array.from({ length: frames }, (_, frame) => HEADER_BYTES + frame * frameBytes);
+  if (starts.some((at) => !hasSalts(wal, at)) || countValid(wal, starts, frameBytes) < frames) return undefined;
+  const last = starts.at(-1);
+  // The index knows the checksum of the last frame, so an older log in the same place is not taken for it.
+  if (last !== undefined && (wal.readUInt32BE(last + 16) !== read(24) || wal.readUInt32BE(last + 20) !== read(28))) {
+    return undefined;
+  }
+  return wal.subarray(0, end);
 }
 
 /** Whether a frame belongs to this log, and not to what was in the file before it began anew. */

@@ -90,10 +90,10 @@ function storeOn(
   { folder, clock, log, meter, durable = true, flushFile }: SqliteOptions,
   close: () => void,
 ): Store {
-  const wal = durable ? new WalFlush(`${databaseFile(folder)}-wal`, flushFile) : undefined;
+  const wal = durable ? new WalFlush(`${databaseFile(folder)}-wal`, clock, flushFile) : undefined;
   const group = new GroupCommit(
     async (units) => {
-      wal?.check();
+      if (wal?.hasFailed) await wal.mend();
       const outcomes = commitGroup(connection, ownership, units);
       if (outcomes.some((outcome) => 'committed' in outcome && outcome.committed)) await wal?.flush();
       // After the commit, and before anybody is told: what went into a deleted file is not acknowledged.
@@ -107,7 +107,7 @@ function storeOn(
   return {
     isShared: false,
     read: async <R>(statement: Statement) => {
-      wal?.check();
+      if (wal?.hasFailed) await wal.mend();
       ownership.checkKnown();
       guard.checkSometimes(clock.now());
       const rows = query<R>(connection, statement);

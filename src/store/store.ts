@@ -1,3 +1,4 @@
+import { TemporaryFailure } from '../system/temporary-failure.ts';
 import type { CommitOutcome, Row, Statement, Unit } from './sql.ts';
 
 /**
@@ -64,7 +65,7 @@ export function statementsFor(kind: 'sqlite' | 'postgres', { statements }: Migra
  * Thrown when the database is unreachable or a statement fails. After a failed commit the unit may or may not have been
  * applied.
  */
-export class StoreFailure extends Error {
+export class StoreFailure extends TemporaryFailure {
   override readonly name = 'StoreFailure';
 }
 

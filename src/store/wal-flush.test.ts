@@ -1,8 +1,10 @@
-import { copyFileSync, fstatSync, statSync, truncateSync } from 'node:fs';
+import { copyFileSync, fstatSync, readFileSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { freshFolder } from '../../test/support/database.ts';
+import { ManualClock } from '../../test/support/manual-clock.ts';
+import type { Clock } from '../system/clock.ts';
 import { realClock } from '../system/real.ts';
 import { openSqlite } from './sqlite.ts';
 import { type Migration, type Store, StoreFailure } from './store.ts';
@@ -16,8 +18,8 @@ const COUNT = { sql: 'SELECT COUNT(*) AS count FROM items', params: [] };
 
 let folder: ReturnType<typeof freshFolder>;
 let opened: Store | undefined;
-const open = async (flushFile: FlushFile): Promise<Store> => {
-  opened = await openSqlite({ folder: folder.path, clock: realClock, migrations: [TABLE], flushFile });
+const open = async (flushFile: FlushFile, clock: Clock = realClock): Promise<Store> => {
+  opened = await openSqlite({ folder: folder.path, clock, migrations: [TABLE], flushFile });
   return opened;
 };
 beforeEach(() => {
@@ -56,7 +58,50 @@ describe('a flush that fails', () => {
   it('stops the store: nothing is acknowledged or shown any more', async () => {
     const store = await open(() => Promise.reject(new Error('EIO')));
     await expect(store.commit(insert(1))).rejects.toThrow(StoreFailure);
+    await expect(store.commit(insert(2))).rejects.toThrow('until it does');
+    await expect(store.read(COUNT)).rejects.toThrow('until it does');
+  });
+
+  it('is made up for once the disk works: the log is written again, and the store goes on', async () => {
+    const clock = new ManualClock();
+    const disk = { works: true, flushedMs: 0 };
+    const store = await open(async (file) => {
+      if (!disk.works) throw new Error('EIO');
+      disk.flushedMs = fstatSync(file).mtimeMs;
+    }, clock);
+    await store.commit(insert(1));
+    disk.works = false;
+    await expect(store.commit(insert(2))).rejects.toThrow(StoreFailure);
+    clock.advance(1_000);
+    await expect(store.read(COUNT)).rejects.toThrow(StoreFailure);
+    disk.works = true;
+    disk.flushedMs = 0;
+    // Whoever writes to the file again gives it a new time.
+    utimesSync(join(folder.path, 'capstan.db-wal'), 0, 0);
+    await expect(store.commit(insert(3))).rejects.toThrow('until it does');
+    clock.advance(1_000);
+    expect(await store.read(COUNT)).toEqual([{ count: 2 }]);
+    expect(disk.flushedMs).toBeGreaterThan(0);
+    await store.commit(insert(3));
+    expect(await store.read(COUNT)).toEqual([{ count: 3 }]);
+  });
+
+  it('is final if the system has dropped what it did not write', async () => {
+    const clock = new ManualClock();
+    let works = true;
+    const store = await open(async () => {
+      if (!works) throw new Error('EIO');
+    }, clock);
+    works = false;
+    await expect(store.commit(insert(1, 'x'.repeat(3_000)))).rejects.toThrow(StoreFailure);
+    works = true;
+    const log = join(folder.path, 'capstan.db-wal');
+    const bytes = readFileSync(log);
+    bytes.fill(0, bytes.length - 4_096);
+    writeFileSync(log, bytes);
+    clock.advance(1_000);
     await expect(store.commit(insert(2))).rejects.toThrow('restart the host');
+    clock.advance(1_000);
     await expect(store.read(COUNT)).rejects.toThrow('restart the host');
   });
 

@@ -16,6 +16,10 @@ export const realClock: Clock = {
   soon(action) {
     setImmediate(action);
   },
+  processorMs() {
+    const { user, system } = process.threadCpuUsage();
+    return (user + system) / 1_000;
+  },
 };
 
 /** Node fires a longer timer at once. An action that is due later is woken early and must check the time again. */

@@ -1,18 +1,22 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
+import type { Clock } from './clock.ts';
 import { FairQueue, type WeightOf } from './fair-queue.ts';
+import { realClock } from './real.ts';
 import type { SandboxJob, SandboxResult } from './sandbox-worker.ts';
+import { TemporaryFailure } from './temporary-failure.ts';
+import { limitThread, THREAD_WAIT_MS, type ThreadLimits } from './thread-limit.ts';
 
 /** Runs untrusted programs, each in a new thread that has no state and is terminated afterwards. */
 export interface Sandbox {
   /**
-   * Runs a program. The timeout starts when the program gets its thread; aborting the signal ends the wait at once.
-   * `busy` means that the tenant has too many programs in line.
+   * Runs a program, for so many milliseconds of processor time; aborting the signal ends the wait at once. `busy` means
+   * that the tenant has too many programs in line. Throws TemporaryFailure on a machine that does not get to it.
    */
   run(
     tenant: string,
     job: SandboxJob,
-    timeoutMs: number,
+    processorMs: number,
     signal: AbortSignal,
   ): Promise<SandboxResult | { readonly problem: 'timeout' | 'busy' }>;
 }
@@ -30,6 +34,7 @@ interface SandboxOptions {
   /** Programs that run at the same time. */
   readonly threads: number;
   readonly weightOf?: WeightOf;
+  readonly clock?: Pick<Clock, 'after' | 'soon'>;
   /** Runs one program; a test has its own. */
   readonly runProgram?: typeof runInThread;
 }
@@ -38,7 +43,12 @@ interface SandboxOptions {
  * Makes a sandbox that runs at most `threads` programs at a time. Others wait in line, in fair order by tenant, and one
  * tenant never has all threads if there are several.
  */
-export function createSandbox({ threads, weightOf, runProgram = runInThread }: SandboxOptions): Sandbox {
+export function createSandbox({
+  threads,
+  weightOf,
+  clock = realClock,
+  runProgram = runInThread,
+}: SandboxOptions): Sandbox {
   const waiting = new FairQueue<{ readonly tenant: string; begin(): void }>(weightOf);
   const running = new Map<string, number>();
   let total = 0;
@@ -57,14 +67,14 @@ export function createSandbox({ threads, weightOf, runProgram = runInThread }: S
     }
   };
   return {
-    async run(tenant, job, timeoutMs, signal) {
+    async run(tenant, job, processorMs, signal) {
       if (waiting.size >= QUEUE_MAX || waiting.countOf(tenant) >= QUEUE_OF_TENANT_MAX) return { problem: 'busy' };
       await new Promise<void>((begin) => {
         waiting.push(tenant, { tenant, begin });
         beginNext();
       });
       try {
-        return await runProgram(job, AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]));
+        return await runProgram(job, signal, clock, { processorMs, waitMs: processorMs + THREAD_WAIT_MS });
       } finally {
         count(tenant, -1);
         beginNext();
@@ -73,7 +83,12 @@ export function createSandbox({ threads, weightOf, runProgram = runInThread }: S
   };
 }
 
-async function runInThread(job: SandboxJob, signal: AbortSignal): ReturnType<Sandbox['run']> {
+async function runInThread(
+  job: SandboxJob,
+  signal: AbortSignal,
+  clock: Pick<Clock, 'after' | 'soon'>,
+  limits: ThreadLimits,
+): ReturnType<Sandbox['run']> {
   if (signal.aborted) return { problem: 'timeout' };
   const worker = new Worker(PROGRAM, {
     workerData: job,
@@ -84,14 +99,20 @@ async function runInThread(job: SandboxJob, signal: AbortSignal): ReturnType<San
     stderr: true,
     resourceLimits: THREAD_LIMITS,
   });
+  let cancel = (): void => {};
   try {
-    return await new Promise((resolve) => {
+    return await new Promise((resolve, reject) => {
+      cancel = limitThread(worker, clock, limits, (excess) => {
+        if (excess === 'used-up') resolve({ problem: 'timeout' });
+        else reject(new TemporaryFailure('The machine is too busy to run a program.'));
+      });
       signal.addEventListener('abort', () => resolve({ problem: 'timeout' }), { once: true });
       worker.once('message', resolve);
       worker.once('error', () => resolve({ problem: 'memory', message: 'The program used too much memory.' }));
       worker.once('exit', () => resolve({ problem: 'error', message: 'The program stopped without a result.' }));
     });
   } finally {
+    cancel();
     await worker.terminate();
   }
 }

@@ -18,6 +18,8 @@ export class Watchdog {
   #operation: string | undefined;
   #notedAt = 0;
   #cancel: Cancel | undefined;
+  /** The processor time of the thread at the last tick. */
+  #workedAt: number | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -41,8 +43,17 @@ export class Watchdog {
     this.#onBlocked = undefined;
   }
 
+  /**
+   * The processor time of this turn of the event loop, or a tick more; undefined where it is not known. A machine that
+   * is busy, or was frozen, makes a turn long without it.
+   */
+  workedMs(): number | undefined {
+    return this.#workedAt === undefined ? undefined : this.#clock.processorMs!() - this.#workedAt;
+  }
+
   #tick(): void {
     this.#turn(undefined);
+    this.#workedAt = this.#clock.processorMs?.();
     this.#cancel = this.#clock.after(TICK_MS, () => this.#tick());
   }
 

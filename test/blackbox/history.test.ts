@@ -7,9 +7,10 @@ import { freshDatabase } from '../support/database.ts';
 import { killableHosts } from '../support/killed.ts';
 
 /**
- * Goal: what clients and receivers see of three hosts on one PostgreSQL, while hosts are killed and frozen, connections
- * cut and the database restarted, is consistent with the protocol's model. Method: everything that is asked and answered
- * is recorded, and a checker goes through it. `npm run chaos` does so for ten minutes.
+ * Goal: what clients and receivers see of three hosts on one PostgreSQL, while their clocks differ by minutes, hosts are
+ * killed and frozen, connections cut and the database restarted, is consistent with the protocol's model. Method:
+ * everything that is asked and answered is recorded, and a checker goes through it. `npm run chaos` does so for ten
+ * minutes.
  */
 const { start } = killableHosts();
 const FOR_MS = Number(process.env.CAPSTAN_CHAOS_SECONDS ?? '4') * 1_000;

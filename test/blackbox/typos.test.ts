@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import type { WorkflowNode } from '../../src/protocol/running/workflows.ts';
 import {
   edge,
   expression,
@@ -40,6 +41,56 @@ onEachStore('typos', (host) => {
       ]);
     },
   );
+
+  it.each([
+    ['an output of an agent', 'core.agents.run', 'output.resutl == 1', 'The node "a" has no output "resutl".'],
+    ['an output of a dispatch', 'core.dispatch', 'nodes.a.outcome == "x"', 'The node "a" has no output "outcome".'],
+  ])('%s that is misspelt is refused', async (_what, typeId, text, says) => {
+    const condition = { type: 'expression' as const, expression: text };
+    const answer = await api().post(
+      WORKFLOWS,
+      workflow([node('a', typeId), node('b')], [edge('a', 'b', { condition })]),
+    );
+    expectRefusal(answer, 422, 'validation_error');
+    expect(answer.body.details.fields).toEqual([
+      expect.objectContaining({ path: 'edges[0].condition', message: expect.stringContaining(says) }),
+    ]);
+  });
+
+  it('an output of a gate that no answer has to bring is doubted', async () => {
+    const condition = { type: 'expression' as const, expression: 'output.acton == "accept"' };
+    const gated = workflow([node('a', 'core.approvalGate'), node('b')], [edge('a', 'b', { condition })]);
+    const { status, body } = await api().post(WORKFLOWS, gated);
+    expect(status).toBe(201);
+    expect(body.warnings).toEqual([
+      expect.objectContaining({ path: 'edges[0].condition', message: expect.stringContaining('no output "acton"') }),
+    ]);
+  });
+
+  it('an input that is almost one that the node lacks is refused, and another that it does not read is doubted', async () => {
+    const parse = (inputs: WorkflowNode['inputs']) => workflow([node('a', 'core.openwop.data.json-parse', { inputs })]);
+    const refused = await api().post(WORKFLOWS, parse({ txet: fixed('1') }));
+    expectRefusal(refused, 422, 'validation_error');
+    expect(refused.body.details.fields).toEqual([
+      expect.objectContaining({
+        path: 'nodes[0].inputs.txet',
+        message: expect.stringContaining('Did you mean "text"?'),
+      }),
+    ]);
+    const doubted = await api().post(WORKFLOWS, parse({ text: fixed('1'), txet: fixed('1'), other: fixed(2) }));
+    expect(doubted.status).toBe(201);
+    const told = (body: { warnings: { path: string }[] }) => body.warnings.map(({ path }) => path);
+    expect(told(doubted.body)).toEqual(['nodes[0].inputs.txet', 'nodes[0].inputs.other']);
+    const delivered = await api().post(
+      WORKFLOWS,
+      workflow(
+        [node('a', 'core.identity', { inputs: { n: fixed('1') } }), node('b', 'core.openwop.data.json-parse')],
+        [edge('a', 'b', { sourceOutput: 'n', targetInput: 'texts' })],
+      ),
+    );
+    expect(delivered.status).toBe(201);
+    expect(told(delivered.body)).toEqual(['edges[0].targetInput']);
+  });
 
   it('doubts do not refuse; they are in the answer, also to a replacement', async () => {
     const definition = workflow(

@@ -21,10 +21,12 @@ interface ChaosOptions {
 /** A host, and the wire to its database that can be cut. */
 interface Place {
   readonly proxy: DatabaseProxy;
+  readonly offsetMs: number;
   host: HostProcess;
 }
 
-const HOSTS = 3;
+/** How far the clock of each host is off. */
+const CLOCKS_MS = [0, 60_000, -60_000];
 const CLIENTS = 4;
 const FREEZE_MS = 1_500;
 const CUT_MS = 700;
@@ -56,7 +58,7 @@ export class Chaos {
 
   /** Lives through it and gives what everybody saw. */
   async history(): Promise<History> {
-    for (let count = 0; count < HOSTS; count++) await this.#open();
+    for (const offsetMs of CLOCKS_MS) await this.#open(offsetMs);
     const schedule = await this.#prepare();
     const endsAt = Date.now() + this.#options.forMs;
     const everybody = [...Array.from({ length: CLIENTS }, () => this.#client()), this.#trouble(endsAt)];
@@ -74,14 +76,15 @@ export class Chaos {
     this.#receiver?.close();
   }
 
-  async #open(): Promise<void> {
+  async #open(offsetMs: number): Promise<void> {
     const proxy = await DatabaseProxy.open(this.#options.databaseUrl);
-    this.#places.push({ proxy, host: await this.#startAt(proxy) });
+    this.#places.push({ proxy, offsetMs, host: await this.#startAt({ proxy, offsetMs }) });
   }
 
-  #startAt(proxy: DatabaseProxy): Promise<HostProcess> {
+  #startAt({ proxy, offsetMs }: Omit<Place, 'host'>): Promise<HostProcess> {
     return this.#options.start({
       DATABASE_URL: proxy.url,
+      CAPSTAN_CLOCK_OFFSET_MS: String(offsetMs),
       CAPSTAN_LEASE_MS: '1000',
       CAPSTAN_LOG: 'silent',
       CAPSTAN_WEBHOOK_RETRY_MS: '20',
@@ -163,7 +166,7 @@ export class Chaos {
     this.#count('kill');
     place.host.signal('SIGKILL');
     await place.host.exit;
-    place.host = await this.#startAt(place.proxy);
+    place.host = await this.#startAt(place);
   }
 
   async #freeze({ host }: Place): Promise<void> {

@@ -201,6 +201,22 @@ export const PLANTED: readonly PlantedBug[] = [
     test: 'src/capabilities/running/nodes/for-each.test.ts',
   },
   {
+    name: 'a sync that failed is repeated without writing the log again',
+    file: 'src/store/wal-flush.ts',
+    text: '      writeSync(this.#file, log, 0, log.length, 0);',
+    bug: '',
+    layer: 'unit',
+    test: 'src/store/wal-flush.test.ts',
+  },
+  {
+    name: 'a schema is stopped by the clock',
+    file: 'src/system/thread-limit.ts',
+    text: '    const leftMs = processorMs - ((used ?? 0) - (before ?? 0));',
+    bug: '    const leftMs = 0;',
+    layer: 'unit',
+    test: 'src/runtime/validation/schema-threads.test.ts',
+  },
+  {
     name: 'retries are not counted',
     file: 'src/engine/run/fold.ts',
     text: '    state.failures++;',

@@ -5,7 +5,11 @@ export class ManualClock implements Clock {
   #now = Date.parse('2026-01-01T00:00:00Z');
   readonly #timers = new Set<{ readonly at: number; readonly action: () => void }>();
 
+  /** Processor time that was used; moving the clock uses none. */
+  workedMs = 0;
+
   readonly now = (): number => this.#now;
+  readonly processorMs = (): number => this.workedMs;
 
   after(ms: number, action: () => void): () => void {
     const timer = { at: this.#now + ms, action };

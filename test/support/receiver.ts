@@ -9,6 +9,7 @@ import { recorder } from './recorder/recorder.ts';
 export interface Arrival {
   readonly headers: IncomingHttpHeaders;
   readonly raw: string;
+  /** The body as JSON; undefined if it is none, such as that of a GET. */
   readonly body: Answer['body'];
   readonly path: string;
   readonly at: number;
@@ -18,6 +19,14 @@ export interface Arrival {
 export type Say = (arrival: Arrival, response: ServerResponse) => number | undefined;
 
 const PATIENCE_MS = 15_000;
+
+function jsonOf(raw: string): Answer['body'] {
+  try {
+    return JSON.parse(raw);
+  } catch {
+    return undefined;
+  }
+}
 
 /** Somebody who is delivered to: takes down what arrives and answers as told. */
 export class Receiver {
@@ -32,7 +41,7 @@ export class Receiver {
       for await (const chunk of request) chunks.push(chunk);
       const raw = Buffer.concat(chunks).toString('utf8');
       const { headers, url = '' } = request;
-      const arrival = { headers, raw, body: JSON.parse(raw), path: url, at: Date.now() };
+      const arrival = { headers, raw, body: jsonOf(raw), path: url, at: Date.now() };
       this.arrivals.push(arrival);
       if (headers['x-openwop-webhook-id'] !== undefined) recorder.delivery(arrival.body.event);
       const status = this.#say(arrival, response);

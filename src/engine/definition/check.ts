@@ -49,6 +49,10 @@ export interface NodeCatalog {
   checkInputs?(node: WorkflowNode): readonly ConfigProblem[];
   /** Every output that a node can have; undefined if that is not known. The config must be valid. */
   outputsOf(node: WorkflowNode): readonly string[] | undefined;
+  /** The outputs that a node usually has, where an answer may add others; undefined if nothing is usual. */
+  usualOutputsOf?(node: WorkflowNode): readonly string[] | undefined;
+  /** Every input port that a node reads; undefined if it may read any. */
+  inputsOf?(node: WorkflowNode): readonly string[] | undefined;
   /** The variables that a node sets. The config must be valid. */
   writtenBy(node: WorkflowNode): readonly string[];
   /** The JSON Schemas in the config of a node. The config must be valid otherwise. */

@@ -13,7 +13,7 @@ interface UnknownNames {
 }
 
 /**
- * Finds unknown variables, nodes and outputs in expressions, conditions, connections and edges. The definition must have
+ * Finds unknown variables, nodes, inputs and outputs in expressions, conditions, connections, edges and ports. The definition must have
  * no other problem. A run may be given inputs that its definition does not declare, so in a definition without any
  * declared variable an unknown one is a doubt.
  */
@@ -35,8 +35,10 @@ class Search implements UnknownNames {
   readonly #declared: readonly string[];
   readonly #variables: readonly string[];
   readonly #channels: readonly string[];
+  readonly #edges: readonly WorkflowEdge[];
 
-  constructor({ nodes, variables, channels = {} }: WorkflowDefinition, catalog: NodeCatalog) {
+  constructor({ nodes, edges, variables, channels = {} }: WorkflowDefinition, catalog: NodeCatalog) {
+    this.#edges = edges;
     this.#catalog = catalog;
     this.#nodes = new Map(nodes.map((node) => [node.id, node]));
     this.#declared = variables.map(({ name }) => name);
@@ -46,21 +48,25 @@ class Search implements UnknownNames {
     this.#variables = [...this.#declared, ...written, ...asked];
   }
 
-  inNode({ id, inputs }: WorkflowNode, path: string): void {
-    for (const [port, value] of Object.entries(inputs))
-      this.#inPort(value, { path: `${path}.inputs.${port}`, nodeId: id });
+  inNode(node: WorkflowNode, path: string): void {
+    for (const [port, value] of Object.entries(node.inputs)) {
+      const place = { path: `${path}.inputs.${port}`, nodeId: node.id };
+      this.#inPort(value, place);
+      this.#input(node, port, place);
+    }
   }
 
-  inEdge({ sourceNodeId, sourceOutput, condition }: WorkflowEdge, path: string): void {
+  inEdge({ sourceNodeId, sourceOutput, targetNodeId, targetInput, condition }: WorkflowEdge, path: string): void {
     const source = this.#nodes.get(sourceNodeId)!;
     const place = { path: `${path}.condition` };
+    this.#delivery(this.#nodes.get(targetNodeId)!, targetInput, `${path}.targetInput`);
     const isLeft = condition !== undefined && condition.type !== 'expression';
     for (const { root, path: names, isGuarded } of condition ? conditionReferences(condition) : []) {
       // A path of `left` may also lead into the object on the port `output`.
       if (isLeft && this.#catalog.outputsOf(source)?.includes('output')) continue;
       this.#reference({ root, path: names, isGuarded }, source, place);
     }
-    const outputs = this.#catalog.outputsOf(source);
+    const outputs = this.#catalog.outputsOf(source) ?? this.#catalog.usualOutputsOf?.(source);
     if (sourceOutput === undefined || sourceOutput === 'output' || outputs?.includes(sourceOutput) !== false) return;
     const message = `${noOutput(sourceNodeId, sourceOutput, outputs)} All its outputs are delivered instead.`;
     this.doubts.push({ path: `${path}.sourceOutput`, message });
@@ -102,11 +108,50 @@ class Search implements UnknownNames {
 
   #output(node: WorkflowNode, name: string, isGuarded: boolean, place: Place): void {
     const outputs = this.#catalog.outputsOf(node);
+    if (!outputs) this.#usualOutput(node, name, place);
     if (!outputs || outputs.includes(name)) return;
     const problem = { ...place, message: noOutput(node.id, name, outputs) };
     if (isGuarded) this.doubts.push(problem);
     else this.problems.push(problem);
   }
+
+  /** Whoever answers a gate may add outputs of their own. */
+  #usualOutput(node: WorkflowNode, name: string, place: Place): void {
+    const usual = this.#catalog.usualOutputsOf?.(node);
+    if (!usual || usual.includes(name)) return;
+    const message = `${noOutput(node.id, name, usual)} It is there only if an answer brings it.`;
+    this.doubts.push({ ...place, message });
+  }
+
+  /** An input that is almost the name of one that is missing is meant to be that one; another is not used. */
+  #input(node: WorkflowNode, port: string, place: Place): void {
+    const known = this.#catalog.inputsOf?.(node);
+    if (!known || known.includes(port)) return;
+    const missing = known.filter((name) => !Object.hasOwn(node.inputs, name) && !this.#isDelivered(node, name));
+    const meant = nearest(port, missing);
+    if (meant === undefined)
+      this.doubts.push({ ...place, message: `${noInput(node.id, port, known)} It is not used.` });
+    else
+      this.problems.push({
+        ...place,
+        message: `${noInput(node.id, port, known)} Did you mean ${JSON.stringify(meant)}?`,
+      });
+  }
+
+  #isDelivered({ id }: WorkflowNode, port: string): boolean {
+    return this.#edges.some(({ targetNodeId, targetInput }) => targetNodeId === id && targetInput === port);
+  }
+
+  #delivery(target: WorkflowNode, port: string | undefined, path: string): void {
+    const known = this.#catalog.inputsOf?.(target);
+    if (port === undefined || port === 'input' || !known || known.includes(port)) return;
+    this.doubts.push({ path, message: `${noInput(target.id, port, known)} What the edge delivers is not used.` });
+  }
+}
+
+function noInput(nodeId: string, name: string, inputs: readonly string[]): string {
+  const known = inputs.length > 0 ? `It reads ${inputs.join(', ')}.` : 'It reads none.';
+  return `The node ${JSON.stringify(nodeId)} has no input ${JSON.stringify(name)}. ${known}`;
 }
 
 function noOutput(nodeId: string, name: string, outputs: readonly string[]): string {

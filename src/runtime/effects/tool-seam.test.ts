@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ManualClock } from '../../../test/support/manual-clock.ts';
+import { TemporaryFailure } from '../../system/temporary-failure.ts';
 import { NodeFailure } from '../node-type.ts';
 import { type CallableTool, fixedTools, type Tool, ToolFailure } from '../tools.ts';
 import { localSchemaValidator } from '../validation/schema-validator.ts';
@@ -61,6 +62,16 @@ describe('the way to tools', () => {
     ],
   ] as const)('gives back what the model can learn from: %s', async (_what, tool, name, args, code) => {
     expect(await call(tool, name, args)).toMatchObject({ error: { code } });
+  });
+
+  it('does not call arguments invalid that could not be checked now', async () => {
+    const validate = async (): Promise<never> => {
+      throw new TemporaryFailure('The machine is too busy.');
+    };
+    const schemas = { ...localSchemaValidator(), validate };
+    const seam = toolSeam([fixedTools('test', [echo])], { clock: new ManualClock(), schemas });
+    const asked = seam({ agentId: 'core.test.agent', name: 'test:echo', arguments: { text: 'x' } }, firing);
+    await expect(asked).rejects.toThrow(TemporaryFailure);
   });
 
   it('leads to workflows through child runs, which may take their time', async () => {

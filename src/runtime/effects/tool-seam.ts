@@ -4,7 +4,7 @@ import type { Clock } from '../../system/clock.ts';
 import type { ChildRequest, ChildResult } from '../child-request.ts';
 import { NodeFailure } from '../node-failure.ts';
 import { type CallableTool, findTool, type Tool, type ToolCaller, ToolFailure, type ToolSource } from '../tools.ts';
-import type { SchemaValidator } from '../validation/schema-validator.ts';
+import { type SchemaValidator, UnusableSchema } from '../validation/schema-validator.ts';
 import type { Firing, SeamDriver } from './firing.ts';
 
 /** A tool call of a node. */
@@ -99,7 +99,8 @@ async function problemsWith(
   try {
     return await schemas.validate(inputSchema, args);
   } catch (error) {
-    return [`the tool's schema is invalid: ${(error as Error).message}`];
+    if (!(error instanceof UnusableSchema)) throw error;
+    return [`the tool's schema is invalid: ${error.message}`];
   }
 }
 

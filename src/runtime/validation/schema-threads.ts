@@ -2,6 +2,7 @@ import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../system/clock.ts';
 import { FairQueue, type WeightOf } from '../../system/fair-queue.ts';
+import { limitThread, THREAD_WAIT_MS, type ThreadExcess, type ThreadLimits } from '../../system/thread-limit.ts';
 import {
   HOST_LINE,
   type SchemaReply,
@@ -12,23 +13,33 @@ import {
 import type { ThreadMessage } from './schema-worker.ts';
 
 const THREADS = 2;
-const DEADLINE_MS = 4_000;
-const START_MS = 30_000;
+const LIMITS: ThreadLimits = { processorMs: 4_000, waitMs: THREAD_WAIT_MS };
 const THREAD_LIMITS = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 };
 /** The worker's file, as TypeScript source or as built JavaScript, like this file. */
 const PROGRAM = new URL(`./schema-worker${extname(import.meta.url)}`, import.meta.url);
 
-const TOO_SLOW: SchemaReply = { unusable: `the schema takes longer than ${DEADLINE_MS} ms to evaluate` };
 const TOO_LARGE: SchemaReply = { unusable: 'the schema takes too much memory to evaluate' };
-const STOPPED: SchemaReply = { unusable: 'the host is stopping' };
+const STOPPED: SchemaReply = { postponed: 'the host is stopping' };
+const STARVED: SchemaReply = { postponed: 'the machine is too busy to evaluate a schema' };
+const NOT_STARTED: SchemaReply = { postponed: 'the thread that evaluates schemas does not start' };
+
+/** How questions are answered. */
+interface ThreadOptions {
+  readonly weightOf?: WeightOf;
+  /** What one question may cost; a test has its own. */
+  readonly limits?: ThreadLimits;
+}
 
 /**
  * A validator that compiles and evaluates schemas in threads. Each thread answers one question at a time and is
- * terminated when it takes too long or too much memory, so that only that question fails. Questions wait in fair order
+ * terminated when it takes too much processor time or memory, so that only that question fails. Questions wait in fair order
  * by tenant, and one tenant never has all threads.
  */
-export function threadedSchemaValidator(clock: Pick<Clock, 'after' | 'soon'>, weightOf?: WeightOf): SchemaValidator {
-  const threads = Array.from({ length: THREADS }, () => new SchemaThread(clock));
+export function threadedSchemaValidator(
+  clock: Pick<Clock, 'after' | 'soon'>,
+  { weightOf, limits = LIMITS }: ThreadOptions = {},
+): SchemaValidator {
+  const threads = Array.from({ length: THREADS }, () => new SchemaThread(clock, limits));
   const idle = [...threads];
   const waiting = new FairQueue<{ readonly tenant: string; begin(thread: SchemaThread): void }>(weightOf);
   const busy = new Map<string, number>();
@@ -68,19 +79,25 @@ export function threadedSchemaValidator(clock: Pick<Clock, 'after' | 'soon'>, we
 /** One thread, which is started with the first question and again after it was terminated. */
 class SchemaThread {
   readonly #clock: Pick<Clock, 'after' | 'soon'>;
+  readonly #limits: ThreadLimits;
   #worker: Worker | undefined;
-  #settle: (reply: SchemaReply) => void = () => {};
+  #settle: (message: ThreadMessage | 'gone') => void = () => {};
   #isClosed = false;
 
-  constructor(clock: Pick<Clock, 'after' | 'soon'>) {
+  constructor(clock: Pick<Clock, 'after' | 'soon'>, limits: ThreadLimits) {
     this.#clock = clock;
+    this.#limits = limits;
   }
 
-  /** Answers a question. The deadline begins when the thread is ready for it. */
+  /** Answers a question. Its limits count from when the thread is ready for it. */
   async answer(request: SchemaRequest): Promise<SchemaReply> {
-    if (!this.#worker && !this.#isClosed) await this.#reply(START_MS, () => this.#start());
     if (this.#isClosed) return STOPPED;
-    return this.#reply(DEADLINE_MS, () => this.#worker?.postMessage(request));
+    if (!this.#worker) {
+      this.#worker = this.#start();
+      const started = await this.#reply(this.#worker, { ...this.#limits, processorMs: this.#limits.waitMs });
+      if (started !== 'ready') return this.#isClosed ? STOPPED : NOT_STARTED;
+    }
+    return this.#ask(this.#worker, request);
   }
 
   async close(): Promise<void> {
@@ -88,7 +105,17 @@ class SchemaThread {
     await this.#worker?.terminate();
   }
 
-  #start(): void {
+  async #ask(worker: Worker, request: SchemaRequest): Promise<SchemaReply> {
+    const reply = this.#reply(worker, this.#limits);
+    worker.postMessage(request);
+    const message = await reply;
+    if (typeof message === 'object') return message;
+    if (this.#isClosed) return STOPPED;
+    if (message === 'used-up') return tooSlow(this.#limits);
+    return message === 'starved' ? STARVED : TOO_LARGE;
+  }
+
+  #start(): Worker {
     const worker = new Worker(PROGRAM, {
       env: {},
       execArgv: [],
@@ -97,29 +124,32 @@ class SchemaThread {
       stderr: true,
       resourceLimits: THREAD_LIMITS,
     });
-    worker.on('message', (message: ThreadMessage) => this.#settle(message === 'ready' ? { problems: [] } : message));
+    worker.on('message', (message: ThreadMessage) => this.#settle(message));
     // Out of memory is an error, and an exit follows every error.
     worker.on('error', () => {});
     worker.on('exit', () => {
       this.#worker = undefined;
-      this.#settle(this.#isClosed ? STOPPED : TOO_LARGE);
+      this.#settle('gone');
     });
     // A thread that waits for questions must not keep the process alive.
     worker.unref();
-    this.#worker = worker;
+    return worker;
   }
 
-  async #reply(deadlineMs: number, send: () => void): Promise<SchemaReply> {
+  /** What the thread says next. One that exceeds its limits is terminated and says nothing more. */
+  async #reply(worker: Worker, limits: ThreadLimits): Promise<ThreadMessage | ThreadExcess | 'gone'> {
     let cancel = (): void => {};
-    const reply = await new Promise<SchemaReply>((resolve) => {
+    const message = await new Promise<ThreadMessage | ThreadExcess | 'gone'>((resolve) => {
       this.#settle = resolve;
-      // A reply that has arrived while this thread was busy is still in time.
-      cancel = this.#clock.after(deadlineMs, () => this.#clock.soon(() => resolve(TOO_SLOW)));
-      send();
+      cancel = limitThread(worker, this.#clock, limits, resolve);
     });
     cancel();
     this.#settle = () => {};
-    if (reply === TOO_SLOW) await this.#worker?.terminate();
-    return reply;
+    if (message === 'used-up' || message === 'starved') await worker.terminate();
+    return message;
   }
+}
+
+function tooSlow({ processorMs }: ThreadLimits): SchemaReply {
+  return { unusable: `the schema takes more than ${processorMs} ms of processor time to evaluate` };
 }

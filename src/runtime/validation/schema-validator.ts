@@ -1,13 +1,14 @@
 import { compileSchema, SCHEMA_CHARS_MAX, type SchemaCheck } from '../../engine/expressions/json-schema.ts';
 import { isPlainSchema } from '../../engine/expressions/plain-schema.ts';
 import { complexityProblem } from '../../engine/expressions/schema-bounds.ts';
+import { TemporaryFailure } from '../../system/temporary-failure.ts';
 import { LruCache } from '../lru-cache.ts';
 
 /** Validates values with JSON Schemas from untrusted sources: definitions, packs, models, tools of other servers. */
 export interface SchemaValidator {
-  /** Why a schema cannot be used; undefined if it can. */
+  /** Why a schema cannot be used; undefined if it can. Throws TemporaryFailure if that is not known now. */
   problemWith(schema: unknown): Promise<string | undefined>;
-  /** The problems of a value, with their locations; empty if it is valid. Throws UnusableSchema. */
+  /** The problems of a value, with their locations; empty if it is valid. Throws UnusableSchema or TemporaryFailure. */
   validate(schema: unknown, value: unknown): Promise<readonly string[]>;
   /** The same validator, for a tenant: its questions wait in a line of their own. */
   of(tenant: string): SchemaValidator;
@@ -15,7 +16,7 @@ export interface SchemaValidator {
   close(): Promise<void>;
 }
 
-/** Thrown if a schema is invalid, too complex, or takes too long or too much memory with the value that it was given. */
+/** Thrown if a schema is invalid, too complex, or takes too much time or memory with the value that it was given. */
 export class UnusableSchema extends Error {
   override readonly name = 'UnusableSchema';
 }
@@ -41,8 +42,14 @@ export interface SchemaRequest {
   readonly value?: { readonly given: unknown };
 }
 
-/** The answer: the problems of the value, or why the schema cannot be used. */
-export type SchemaReply = { readonly problems: readonly string[] } | { readonly unusable: string };
+/** The answer: the problems of the value, why the schema cannot be used, or why there is no answer now. */
+export type SchemaReply =
+  | { readonly problems: readonly string[] }
+  | { readonly unusable: string }
+  | { readonly postponed: string };
+
+/** An answer that says something about the schema or the value. */
+type Verdict = Exclude<SchemaReply, { readonly postponed: string }>;
 
 /** How a question of a tenant is answered: in this thread or in another one. */
 type Answer = (request: SchemaRequest, tenant: string) => SchemaReply | Promise<SchemaReply>;
@@ -52,13 +59,15 @@ export const HOST_LINE = '';
 
 /** Makes a validator of a function that answers single questions. */
 export function validatorFrom(answer: Answer, close: () => Promise<void>, line = HOST_LINE): SchemaValidator {
-  const ask = async (schema: unknown, value?: { given: unknown }): Promise<SchemaReply> => {
+  const ask = async (schema: unknown, value?: { given: unknown }): Promise<Verdict> => {
     const text = JSON.stringify(schema) ?? 'null';
     // Checked here, so that a long text is not copied.
     if (text.length > SCHEMA_CHARS_MAX) {
       return { unusable: `the schema is longer than ${SCHEMA_CHARS_MAX} characters` };
     }
-    return answer({ schema: text, ...(value ? { value } : {}) }, line);
+    const reply = await answer({ schema: text, ...(value ? { value } : {}) }, line);
+    if ('postponed' in reply) throw new TemporaryFailure(`A JSON Schema was not checked: ${reply.postponed}.`);
+    return reply;
   };
   return {
     async problemWith(schema) {

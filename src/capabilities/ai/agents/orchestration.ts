@@ -99,6 +99,7 @@ export function orchestrationNodes(supervisor: SupervisorKind): readonly NodeTyp
     },
     {
       typeId: DISPATCH,
+      outputs: () => ['childRunId', 'childStatus', 'joinOutcome', 'children'],
       writes: ({ config }) => takenOver(config as DispatchConfig),
       role: 'side-effect',
       fansOut: true,

@@ -41,6 +41,7 @@ type Config = Static<typeof Config>;
 /** Runs an agent on a task: it may call its tools, then decides. A person confirms decisions of low confidence. */
 export const runAgent: NodeType = {
   typeId: 'core.agents.run',
+  outputs: () => ['result', 'confidence', 'finalMessage', 'steps', 'toolCalls', 'usage', 'envelope', 'action'],
   role: 'side-effect',
   readsEnvelopes: true,
   // A workflow that the agent calls as a tool becomes a child run of this node.

@@ -20,6 +20,7 @@ const MERGED_SHOWN_MAX = 100;
 /** Stores an entry for later runs. */
 const remember: NodeType = {
   typeId: 'vendor.capstan.memory.remember',
+  inputs: ['content'],
   outputs: () => ['memoryRef', 'memoryId', 'createdAt', 'expiresAt'],
   role: 'side-effect',
   config: Type.Object({
@@ -57,6 +58,7 @@ const remember: NodeType = {
 /** Reads entries of earlier runs: the newest, or those that match a query best. */
 const recall: NodeType = {
   typeId: 'vendor.capstan.memory.recall',
+  inputs: ['query'],
   outputs: () => ['entries', 'count'],
   role: 'side-effect',
   config: Type.Object({
@@ -80,6 +82,7 @@ const recall: NodeType = {
 /** Deletes an entry. */
 const forget: NodeType = {
   typeId: 'vendor.capstan.memory.forget',
+  inputs: ['memoryId'],
   outputs: () => ['forgotten'],
   role: 'side-effect',
   config: Type.Object({ memoryRef: MemoryRef }),
@@ -94,6 +97,7 @@ const forget: NodeType = {
 /** Merges duplicate entries. */
 const consolidate: NodeType = {
   typeId: 'vendor.capstan.memory.consolidate',
+  inputs: [],
   outputs: () => ['memoryRef', 'inputCount', 'outputCount', 'mergedIds'],
   role: 'side-effect',
   config: Type.Object({ memoryRef: MemoryRef }),

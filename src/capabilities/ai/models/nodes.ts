@@ -80,6 +80,7 @@ const chatCompletion: NodeType = {
 /** Asks a model for JSON that matches a schema. */
 const structuredOutput: NodeType = {
   typeId: 'core.ai.structuredOutput',
+  outputs: () => ['data', 'envelope', 'usage', 'model', 'retries'],
   role: 'side-effect',
   readsEnvelopes: true,
   config: StructuredConfig,

@@ -50,7 +50,8 @@ export function javascript(sandbox: Sandbox): NodeType {
       };
       const answer = await sandbox.run(context.owner.tenant, job, timeoutMs, context.signal);
       if ('text' in answer) return outputsOf(answer.text);
-      const message = 'message' in answer ? answer.message : `The program took longer than ${timeoutMs} ms.`;
+      const message =
+        'message' in answer ? answer.message : `The program took more than ${timeoutMs} ms of processor time.`;
       return { failed: { ...FAILURES[answer.problem], message: redactText(message) } };
     },
   };

@@ -16,6 +16,7 @@ type Config = Static<typeof Config>;
 /** Sends one message by e-mail. */
 export const emailSend: NodeType = {
   typeId: 'core.openwop.integration.email-send',
+  inputs: ['to', 'cc', 'bcc', 'subject', 'text', 'html'],
   outputs: () => ['sent', 'messageId', 'provider', 'idempotencyKey', 'rejected', 'error'],
   role: 'side-effect',
   config: Config,

@@ -10,11 +10,12 @@ type Asked = KvRequest | { readonly problem: string };
 /** A node type for one storage operation: its config names the namespace, its inputs the key and value. */
 function kvNode(
   name: string,
-  outputs: readonly string[],
+  { inputs, outputs }: { readonly inputs: readonly string[]; readonly outputs: readonly string[] },
   options: Parameters<typeof Type.Object>[0],
   ask: (context: Given) => Asked,
 ): NodeType {
   return {
+    inputs,
     outputs: () => outputs,
     typeId: `core.storage.kv-${name}`,
     role: 'side-effect',
@@ -45,14 +46,14 @@ function keyed(ask: (context: Given & { readonly key: string }) => Asked): (cont
 
 const get = kvNode(
   'get',
-  ['found', 'value', 'ttlRemainingMs'],
+  { inputs: ['key'], outputs: ['found', 'value', 'ttlRemainingMs'] },
   {},
   keyed(({ namespace, key }) => ({ op: 'get', namespace, key })),
 );
 
 const set = kvNode(
   'set',
-  ['ok', 'replaced'],
+  { inputs: ['key', 'value'], outputs: ['ok', 'replaced'] },
   { ttlSeconds: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: KV_LIMITS.ttlSeconds })) },
   keyed(({ config, inputs, namespace, key }) => {
     if (inputs.value === undefined) return { problem: 'The input `value` is missing.' };
@@ -62,14 +63,14 @@ const set = kvNode(
 
 const remove = kvNode(
   'delete',
-  ['deleted'],
+  { inputs: ['key'], outputs: ['deleted'] },
   {},
   keyed(({ namespace, key }) => ({ op: 'delete', namespace, key })),
 );
 
 const atomicIncrement = kvNode(
   'atomic-increment',
-  ['value', 'previous'],
+  { inputs: ['key'], outputs: ['value', 'previous'] },
   { delta: Type.Optional(Type.Integer({ default: 1 })) },
   keyed(({ config, namespace, key }) => ({
     op: 'increment',
@@ -82,7 +83,7 @@ const atomicIncrement = kvNode(
 /** Sets a value if the current one equals `expect`; null expects no value. */
 const compareAndSwap = kvNode(
   'cas',
-  ['swapped', 'actual'],
+  { inputs: ['key', 'expect', 'set'], outputs: ['swapped', 'actual'] },
   {},
   keyed(({ inputs, namespace, key }) => {
     if (inputs.set === undefined) return { problem: 'The input `set` is missing.' };
@@ -92,7 +93,7 @@ const compareAndSwap = kvNode(
 
 const list = kvNode(
   'list',
-  ['keys', 'nextCursor'],
+  { inputs: ['cursor'], outputs: ['keys', 'nextCursor'] },
   {
     prefix: Type.Optional(Type.String({ default: '' })),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: KV_LIMITS.page, default: 50 })),

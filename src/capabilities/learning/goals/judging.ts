@@ -7,8 +7,8 @@ import { and, type Change, changeOf, unchanged, withResult } from '../../../runt
 import { costOfRun, type RunCost } from '../../../runtime/run-cost.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { RunRef } from '../../../store/log.ts';
-import { StoreFailure } from '../../../store/store.ts';
 import { redactText } from '../../../system/redaction.ts';
+import { TemporaryFailure } from '../../../system/temporary-failure.ts';
 import { subjectOf } from '../../subject-columns.ts';
 import { HOST_ACTOR } from '../../trust/audit/door.ts';
 import type { Judgement, Pending, Undecided, Verdict, Verifiers } from '../verifiers/door.ts';
@@ -106,7 +106,7 @@ export class GoalJudging {
         pending: state.pending,
       });
     } catch (error) {
-      if (error instanceof StoreFailure) throw error;
+      if (error instanceof TemporaryFailure) throw error;
       this.#runtime.log.error({ goalId: row.goal_id, runId: ref.runId, err: error }, 'a judge failed');
       return { undecided: true, reason: 'The judge failed.' };
     }

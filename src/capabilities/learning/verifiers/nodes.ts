@@ -62,6 +62,8 @@ export function modelNamed(name: string | undefined): { provider?: string; model
 /** Has a model judge material by a rubric. */
 const judge: NodeType = {
   typeId: 'vendor.capstan.judge',
+  inputs: ['rubric', 'objective', 'material'],
+  outputs: () => ['satisfied', 'confidence', 'evidence'],
   role: 'side-effect',
   config: Type.Object({ provider: Optional(NonEmpty), model: Optional(NonEmpty) }),
   async run(context): Promise<Outcome> {
@@ -86,6 +88,7 @@ type VerifyConfig = Static<typeof VerifyConfig>;
  */
 const verify: NodeType = {
   typeId: VERIFY,
+  outputs: () => ['verdict', 'judge', 'satisfied', 'confidence', 'evidence', 'open'],
   role: 'side-effect',
   // Its edges may lead back to an earlier node, for work that has to be revised.
   isGate: true,

@@ -35,9 +35,13 @@ export const ApprovalConfig = Type.Object({
 });
 type ApprovalConfig = Static<typeof ApprovalConfig>;
 
+/** What answers to an approval have; programs that answer may add members of their own. */
+const APPROVAL_OUTPUTS = ['action', 'decidedBy', 'feedback', 'refineFeedback', 'editedArtifactData', 'reason', 'voter'];
+
 /** Asks a person to approve the values of its input ports. */
 export const approvalGate: NodeType = {
   typeId: 'core.approvalGate',
+  usualOutputs: () => APPROVAL_OUTPUTS,
   role: 'pure',
   isGate: true,
   config: ApprovalConfig,
@@ -122,6 +126,7 @@ const interrupt: NodeType = {
   role: 'pure',
   config: InterruptConfig,
   asksApproval: ({ kind }) => isApprovalKind(kind),
+  usualOutputs: ({ config: { kind } }) => (kind === 'approval' ? APPROVAL_OUTPUTS : undefined),
   check: (config) => {
     const { kind, data } = config as Static<typeof InterruptConfig>;
     return dataProblems(kind, data);

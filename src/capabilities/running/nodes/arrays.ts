@@ -19,6 +19,7 @@ function listNode<C>(
 ): NodeType {
   return {
     typeId,
+    inputs: [port],
     outputs: () => outputs,
     role: 'pure',
     ...(config ? { config } : {}),
@@ -217,6 +218,7 @@ function keyOf(value: unknown): string {
 /** Merges two objects, not deeply: members of `override` win. */
 const objectMerge: NodeType = {
   typeId: 'core.openwop.data.object-merge',
+  inputs: ['base', 'override'],
   outputs: () => ['merged'],
   role: 'pure',
   run: ({ inputs: { base = {}, override = {} } }) => {

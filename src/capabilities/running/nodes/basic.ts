@@ -43,6 +43,7 @@ export const fail: NodeType = {
 export const setVariable: NodeType = {
   typeId: 'core.setVariable',
   writes: ({ config }) => [String(config.name)],
+  inputs: ['value'],
   outputs: () => [],
   role: 'pure',
   config: Type.Object({ name: NonEmpty, value: Type.Optional(Type.Unknown()) }),
@@ -55,6 +56,7 @@ export const setVariable: NodeType = {
 /** Reads a variable of the run. */
 export const getVariable: NodeType = {
   typeId: 'core.getVariable',
+  inputs: [],
   outputs: () => ['value'],
   role: 'pure',
   config: Type.Object({ name: NonEmpty }),

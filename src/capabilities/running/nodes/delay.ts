@@ -11,6 +11,7 @@ const SPELLINGS = ['delayMs', 'ms', 'durationMs'] as const;
 /** Waits for some time. The run goes back to the queue meanwhile, so waiting takes no resources. */
 export const delay: NodeType = {
   typeId: 'core.delay',
+  inputs: ['delayMs'],
   outputs: () => ['waitedMs'],
   role: 'pure',
   config: Type.Object({ delayMs: Length, ms: Length, durationMs: Length }),

@@ -70,6 +70,7 @@ function holds(
 
 /** Chooses one of two branches; edges have conditions on `branch`. */
 const conditional: Omit<NodeType, 'typeId'> = {
+  inputs: ['value'],
   outputs: () => ['branch', 'matched', 'value'],
   role: 'pure',
   config: Type.Object({ predicate: Predicate }),
@@ -87,6 +88,7 @@ const RouterConfig = Type.Object({
 
 /** Chooses one or more of several branches. A route without a predicate always matches. */
 const router: Omit<NodeType, 'typeId'> = {
+  inputs: ['value'],
   outputs: () => ['branches', 'value'],
   role: 'pure',
   config: RouterConfig,
@@ -110,6 +112,7 @@ const SwitchConfig = Type.Object({
 /** Chooses the branch for a value. */
 const switchNode: NodeType = {
   typeId: 'core.flow.switch',
+  inputs: ['value'],
   outputs: () => ['label', 'matched', 'value'],
   role: 'pure',
   config: SwitchConfig,
@@ -124,6 +127,7 @@ const switchNode: NodeType = {
 /** Passes a value on only if a predicate holds for it. */
 const filter: NodeType = {
   typeId: 'core.flow.filter',
+  inputs: ['value'],
   outputs: () => ['passed', 'value'],
   role: 'pure',
   config: Type.Object({ predicate: Predicate }),
@@ -157,6 +161,7 @@ const stopAndError: NodeType = {
 
 /** Turns an array into items with their index and the total. */
 const iterator: Omit<NodeType, 'typeId'> = {
+  inputs: ['array'],
   outputs: () => ['items', 'total'],
   role: 'pure',
   run: ({ inputs: { array } }) => {

@@ -50,6 +50,7 @@ type Config = Static<typeof Config>;
  */
 export const forEach: NodeType = {
   typeId: 'vendor.capstan.flow.for-each',
+  inputs: ['array'],
   outputs: () => ['joinOutcome', 'results', 'children', 'completed', 'total'],
   role: 'side-effect',
   fansOut: true,

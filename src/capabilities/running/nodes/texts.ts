@@ -9,6 +9,7 @@ import { parseCsv, writeCsv } from './csv.ts';
 /** Parses JSON text. */
 const jsonParse: NodeType = {
   typeId: 'core.openwop.data.json-parse',
+  inputs: ['text'],
   outputs: () => ['value', 'error'],
   role: 'pure',
   config: Type.Object({ failOnError: Type.Optional(Type.Boolean({ default: true })) }),
@@ -27,6 +28,7 @@ const jsonParse: NodeType = {
 /** Formats a value as JSON text. */
 const jsonStringify: NodeType = {
   typeId: 'core.openwop.data.json-stringify',
+  inputs: ['value'],
   outputs: () => ['text'],
   role: 'pure',
   config: Type.Object({ indent: Type.Optional(Type.Integer({ minimum: 0, maximum: 10 })) }),
@@ -40,6 +42,7 @@ const jsonStringify: NodeType = {
 /** Validates a value against a JSON Schema (2020-12). */
 const jsonSchemaValidate: NodeType = {
   typeId: 'core.openwop.data.json-schema-validate',
+  inputs: ['value', 'schema'],
   outputs: () => ['valid', 'errors'],
   role: 'pure',
   async run({ inputs: { value = null, schema }, schemas }): Promise<Outcome> {
@@ -56,6 +59,7 @@ const jsonSchemaValidate: NodeType = {
 /** Parses CSV text. Rows are objects with the names of the header row, or arrays if there is none. */
 const csvParse: NodeType = {
   typeId: 'core.openwop.data.csv-parse',
+  inputs: ['text'],
   outputs: () => ['rows', 'headers'],
   role: 'pure',
   config: Type.Object({ hasHeader: Type.Optional(Type.Boolean({ default: true })) }),
@@ -78,6 +82,7 @@ function named(headers: readonly string[], row: readonly string[]): JsonObject {
 /** Formats rows as CSV text. */
 const csvStringify: NodeType = {
   typeId: 'core.openwop.data.csv-stringify',
+  inputs: ['rows', 'headers'],
   outputs: () => ['text'],
   role: 'pure',
   config: Type.Object({ includeHeader: Type.Optional(Type.Boolean({ default: true })) }),

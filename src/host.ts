@@ -328,6 +328,7 @@ function createEdge(
   });
   runtime.hub.connect([metrics.appended], {});
   metrics.watch(gaugeReaders({ host, services: assembly.services, gate: server.gate, watch, disk, quarantined }));
+  for (const { sendMetrics } of assembly.parts) sendMetrics?.(metrics.readings);
   runtime.watchdog.start(config.blockedMs, (operation, ms) => {
     metrics.blocked(operation, ms / 1_000);
     runtime.log.warn({ operation, ms }, 'the event loop was blocked');

@@ -1,7 +1,7 @@
 import { attemptSpan, effectSpan } from '../../engine/inspection/span-names.ts';
 import type { Run } from '../../engine/run/run.ts';
 import type { JsonObject } from '../../protocol/format/json.ts';
-import { isSampled, type TraceHeaders, traceHeaders } from '../../protocol/format/trace.ts';
+import { type TraceHeaders, traceHeaders } from '../../protocol/format/trace.ts';
 import type { WorkflowNode } from '../../protocol/running/workflows.ts';
 import { spanIdOf } from '../../system/digest.ts';
 import { NodeFailure } from '../node-failure.ts';
@@ -43,7 +43,7 @@ export function traceEffect(
   if (!trace) return UNTRACED;
   const spanId = spanIdOf(effectSpan(effectId, attempt));
   const headers = traceHeaders(trace, spanId);
-  if (!tracing || !isSampled(trace) || LOOKUPS.has(seam)) return { headers };
+  if (!tracing?.isObserved(trace) || LOOKUPS.has(seam)) return { headers };
   const parentSpanId = spanIdOf(attemptSpan(runId, node.id, attempt));
   const activity = { runId, workflowId, trace, spanId, parentSpanId };
   return {

@@ -9,6 +9,7 @@ import { killableHosts } from '../support/killed.ts';
 import { McpHttpServer } from '../support/mcp-http.ts';
 import { ModelServer } from '../support/model-server.ts';
 import { Receiver } from '../support/receiver.ts';
+import { until } from '../support/until.ts';
 
 /**
  * durability.md 8.1, 8.2, 8.4. Goal: what a run did is one tree in the operator's own tracing system.
@@ -25,16 +26,17 @@ const newTrace = (flags = '01') => {
 };
 
 const telemetryTo = (collector: Collector, environment: Record<string, string> = {}) => {
-  const { traces } = readConfig(
+  const { traces, sentMetrics } = readConfig(
     {},
     {
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_METRICS_EXPORTER: 'none',
       OTEL_BSP_SCHEDULE_DELAY: '20',
       OTEL_TRACES_SAMPLER: 'parentbased_always_on',
       ...environment,
     },
   );
-  return { traces };
+  return { traces, sentMetrics };
 };
 
 async function installAgent(api: Api): Promise<string> {
@@ -99,6 +101,9 @@ describe.each(['http/json', 'http/protobuf'])('traces over %s', (protocol) => {
       ...telemetryTo(collector, {
         OTEL_EXPORTER_OTLP_PROTOCOL: protocol,
         OTEL_EXPORTER_OTLP_HEADERS: 'x-collector-key=a%20key',
+        OTEL_METRICS_EXPORTER: 'otlp',
+        // One host pushes all the time, the other one when it stops.
+        OTEL_METRIC_EXPORT_INTERVAL: protocol === 'http/json' ? '20' : '600000',
         OTEL_SERVICE_NAME: 'desk',
         OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
       }),
@@ -216,7 +221,8 @@ describe.each(['http/json', 'http/protobuf'])('traces over %s', (protocol) => {
       'service.version': expect.any(String),
       'deployment.environment.name': 'test',
     });
-    expect(collector.exports[0]).toMatchObject({ path: '/v1/traces', headers: { 'x-collector-key': 'a key' } });
+    const sentTraces = collector.exports.find(({ path }) => path === '/v1/traces');
+    expect(sentTraces).toMatchObject({ headers: { 'x-collector-key': 'a key' } });
   });
 
   it('hold nothing that a caller, a node, a model or a tool said, and no secret', async () => {
@@ -311,6 +317,76 @@ describe.each(['http/json', 'http/protobuf'])('traces over %s', (protocol) => {
     const { observability } = (await api().get('/.well-known/openwop')).body;
     expect(observability.otel.exportProtocols).toEqual(expect.arrayContaining(['http/json', 'http/protobuf']));
   });
+
+  /** The series of a metric that the last push had. */
+  const series = (name: string, attributes: Record<string, unknown> = {}) =>
+    collector.metrics.filter(
+      (each) =>
+        each.name === name && Object.entries(attributes).every(([key, value]) => each.attributes[key] === value),
+    );
+
+  it('come with the metrics of the protocol, by tenant and workflow, and those of /metrics', async () => {
+    const runId = await runAll(newTrace('00').headers);
+    const { workflowId } = (await api().get(`/v1/runs/${runId}`)).body;
+    const ofRun = { 'openwop.workflow_id': workflowId, 'openwop.tenant_id': 'alpha' };
+    const { text } = await host.anonymous.get('/metrics');
+    if (protocol === 'http/json') {
+      await until(
+        async () => series('openwop.run.completed', ofRun),
+        (found) => found.length === 1,
+      );
+    }
+    await host.stop();
+    expect(collector.exports.at(-1)).toMatchObject({ path: '/v1/metrics', headers: { 'x-collector-key': 'a key' } });
+    expect(series('openwop.run.created', ofRun)).toMatchObject([{ kind: 'counter', value: 1 }]);
+    expect(series('openwop.run.completed', { ...ofRun, 'openwop.run_status': 'completed' })).toHaveLength(1);
+    const [duration] = series('openwop.run.duration', ofRun);
+    expect(duration).toMatchObject({ kind: 'histogram', unit: 's', value: 1, sum: expect.any(Number) });
+    expect(duration!.counts!.reduce((sum, each) => sum + each)).toBe(1);
+    expect(duration!.bounds).toEqual([0.5, 1, 2.5, 5, 10, 30, 60, 300, 600, 1_800, 3_600]);
+    expect(series('openwop.run.backlog', ofRun)).toMatchObject([{ kind: 'histogram', value: 1 }]);
+    expect(series('openwop.queue.depth', { 'openwop.tenant_id': 'all' })).toMatchObject([{ kind: 'gauge', value: 0 }]);
+    expect(series('openwop.node.completed', { 'openwop.node_type': 'core.agents.run' })).toHaveLength(1);
+    expect(series('openwop.activity.invocations', { provider: 'acme' })[0]!.value).toBeGreaterThan(1);
+    expect(series('openwop.activity.tokens', { provider: 'acme', direction: 'input' })[0]!.value).toBeGreaterThan(19);
+    expect(series('openwop.cost.usd', { provider: 'acme' })).toMatchObject([{ unit: 'USD' }]);
+    const asked = { 'openwop.interrupt_kind': 'approval' };
+    const [requested] = series('openwop.interrupt.requested', asked);
+    const answered = series('openwop.interrupt.duration', { ...asked, 'openwop.run_status': 'resolved' });
+    expect(answered).toMatchObject([{ value: requested!.value }]);
+    // What Node measures between two readings may be nothing.
+    const names = [...text.matchAll(/^# TYPE (?!\w*eventloop_lag)(\w+) \w+$/gm)].map(([, name = '']) => name);
+    expect(names.filter((name) => series(name).length === 0 && text.includes(`\n${name}`))).toEqual([]);
+    const [, shown] = /^capstan_runs_finished_total\{status="completed"\} (\d+)$/m.exec(text)!;
+    const [finished] = series('capstan_runs_finished_total', { status: 'completed' });
+    expect(finished!.value).toBe(Number(shown));
+    expect(finished!.resource).toMatchObject({
+      'service.name': 'desk',
+      'service.instance.id': expect.stringMatching(/^host-/),
+    });
+    const sent = JSON.stringify(collector.metrics);
+    expect(sent).not.toContain(CANARY);
+    expect(sent).not.toMatch(/run-[0-9a-z]{22}/);
+  });
+});
+
+it('sends metrics without traces, and hands on the trace of its caller as it is', async () => {
+  const [collector, world] = await Promise.all([Collector.open(), Receiver.open()]);
+  const settings = telemetryTo(collector, { OTEL_TRACES_EXPORTER: 'none', OTEL_METRICS_EXPORTER: 'otlp' });
+  const host = await startTestHost('sqlite', undefined, settings);
+  const { traceId, headers } = newTrace();
+  const asks = node('call', 'core.openwop.http.fetch', {
+    config: { url: world.url, method: 'POST' },
+    inputs: { body: fixed({}) },
+  });
+  const workflowId = await register(host.as('editor'), workflow([asks]));
+  const { body } = await host.as('editor').post('/v1/runs', { workflowId }, headers);
+  await host.as('editor').ended(body.runId);
+  await host.stop();
+  expect(world.arrivals[0]!.headers.traceparent).toMatch(new RegExp(`^00-${traceId}-[0-9a-f]{16}-01$`));
+  expect(collector.exports.map(({ path }) => path)).toEqual(['/v1/metrics']);
+  expect(collector.metrics.map(({ name }) => name)).toContain('openwop.activity.duration');
+  for (const each of [collector, world]) each.close();
 });
 
 describe('a trace', () => {

@@ -123,7 +123,7 @@ export const telemetrySettings = defineSettings({
 });
 
 /** What is sent; undefined if it is not. */
-interface TelemetrySettings {
+export interface TelemetrySettings {
   readonly traces: TraceSettings | undefined;
   readonly sentMetrics: MetricsSettings | undefined;
 }

@@ -312,6 +312,7 @@ function createEdge(
         quarantined,
         clockOffsetMs: () => watch.offsetMs,
         metrics,
+        metricsAccess: config.metricsAccess,
       }),
       ...frontDoorPages(),
       ...documentationPages(DOCS),

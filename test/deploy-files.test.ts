@@ -34,6 +34,7 @@ const PAGES = operatorPages({
   quarantined: async () => 0,
   clockOffsetMs: () => 0,
   metrics,
+  metricsAccess: 'public',
 }).map(({ path }) => path);
 const [ALIVE, READY, METRICS] = ['/healthz', '/readyz', '/metrics'];
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { readConfig } from '../../src/config.ts';
 import type { Answer, Api } from '../support/api.ts';
-import { type CollectedSpan, Collector, hasRun, outline } from '../support/collector.ts';
+import { type CollectedSpan, Collector, hasRun, outline, withoutAppends } from '../support/collector.ts';
 import { fixed, line, node, register, unique, workflow } from '../support/definitions.ts';
 import { startTestHost, type TestHost } from '../support/host.ts';
 import { approval, resolve, waits } from '../support/interrupts.ts';
@@ -159,7 +159,7 @@ describe.each(['http/json', 'http/protobuf'])('traces over %s', (protocol) => {
     const spans = await collector.trace(traceId, (found) => isWhole(found) && found.some(isDelivery));
     expect(orphans(spans)).toEqual([]);
     expect(doubled(spans)).toEqual([]);
-    expect(outline(spans.filter((span) => !isDelivery(span)))).toEqual([
+    expect(outline(withoutAppends(spans).filter((span) => !isDelivery(span)))).toEqual([
       'openwop.run',
       '  openwop.node.core.agents.run',
       '    openwop.node.core.agents.run.attempt',
@@ -280,7 +280,48 @@ describe.each(['http/json', 'http/protobuf'])('traces over %s', (protocol) => {
     const spans = await collector.trace(shown[0].traceId, hasRun(runId));
     expect(only(spans, 'openwop.run').parentSpanId).toBe('');
     const idOf = ({ spanId, parentSpanId, name }: CollectedSpan) => [name, spanId, parentSpanId || null];
-    expect(new Set(shown.map(idOf))).toEqual(new Set(spans.map(idOf)));
+    expect(new Set(shown.map(idOf))).toEqual(new Set(withoutAppends(spans).map(idOf)));
+  });
+
+  it('show each append to the log, with its last event', async () => {
+    const { traceId, headers } = newTrace();
+    const workflowId = await register(api(), workflow([approval('ask')]));
+    const { runId } = (await api().post('/v1/runs', { workflowId }, headers)).body;
+    await waits(api(), runId);
+    expect((await resolve(api(), runId, 'ask', { action: 'accept' })).status).toBe(200);
+    await api().ended(runId);
+    const log = await api().events(runId);
+    const spans = await collector.trace(traceId, hasRun(runId));
+    const run = only(spans, 'openwop.run');
+    const appends = spans.filter(({ name }) => name === 'openwop.event.append');
+    const lastEvents = appends.map(({ attributes }) => [
+      attributes['openwop.event_seq'],
+      attributes['openwop.event_type'],
+    ]);
+    expect(lastEvents.length).toBeGreaterThan(2);
+    expect(lastEvents).toContainEqual([log.length - 1, 'run.completed']);
+    for (const [sequence, type] of lastEvents) expect(log[Number(sequence)]!.type).toBe(type);
+    for (const { parentSpanId } of appends) expect(parentSpanId).toBe(run.spanId);
+  });
+
+  it('reach the code of workers with each attempt', async () => {
+    const typeId = `${unique('acme')}.fetchInvoice`;
+    const types = '/v1/host/capstan/workers/types';
+    const tasks = '/v1/host/capstan/workers/tasks';
+    const declared = await host.as('owner').request('PUT', `${types}/${typeId}`, { description: 'Fetches.' });
+    expect(declared.status, declared.text).toBe(200);
+    const { traceId, headers } = newTrace();
+    const workflowId = await register(host.as('owner'), workflow([node('a', typeId)]));
+    const more = { ...headers, tracestate: 'vendor=1' };
+    const { runId } = (await host.as('owner').post('/v1/runs', { workflowId }, more)).body;
+    const claimed = await host.as('owner').post(`${tasks}:claim`, { types: [typeId], waitSeconds: 20 });
+    const [task] = claimed.body.tasks;
+    const report = { epoch: task.epoch, outputs: {} };
+    expect((await host.as('owner').post(`${tasks}/${task.taskId}:complete`, report)).status).toBe(204);
+    await host.as('owner').ended(runId);
+    const spans = await collector.trace(traceId, hasRun(runId));
+    const attempt = only(spans, `openwop.node.${typeId}.attempt`);
+    expect(task).toMatchObject({ traceparent: `00-${traceId}-${attempt.spanId}-01`, tracestate: 'vendor=1' });
   });
 
   it('are linked where a run was forked from another', async () => {
@@ -458,7 +499,7 @@ describe('a trace', () => {
     await first.stop();
     const spans = await collector.trace(traceId, hasRun(runId));
     const idOf = ({ spanId }: { spanId: string }) => spanId;
-    expect(spans.map(idOf).sort()).toEqual(shown.map(idOf).sort());
+    expect(withoutAppends(spans).map(idOf).sort()).toEqual(shown.map(idOf).sort());
   });
 
   it('is not sent if the operator records none', async () => {

@@ -103,6 +103,11 @@ export function hasRun(runId: string): (spans: readonly CollectedSpan[]) => bool
     spans.some(({ name, attributes }) => name === 'openwop.run' && attributes['openwop.run_id'] === runId);
 }
 
+/** The spans without those of appends to the log, of which each host has its own. */
+export function withoutAppends(spans: readonly CollectedSpan[]): CollectedSpan[] {
+  return spans.filter(({ name }) => name !== 'openwop.event.append');
+}
+
 /** The tree of a trace as indented lines, siblings by name; spans whose parent is not there begin at the left. */
 export function outline(spans: readonly CollectedSpan[]): string[] {
   const ids = new Set(spans.map(({ spanId }) => spanId));

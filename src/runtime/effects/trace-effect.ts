@@ -56,6 +56,15 @@ export function traceEffect(
   };
 }
 
+/** The headers with which an attempt makes requests of its own. */
+export function traceAttempt(
+  { tracing }: { readonly tracing?: Tracing | undefined },
+  { run, node, attempt }: Pick<TracedEffect, 'run' | 'attempt'> & { readonly node: Pick<WorkflowNode, 'id'> },
+): TraceHeaders | undefined {
+  const trace = traceOf({ tracing }, run.facts);
+  return trace && traceHeaders(trace, spanIdOf(attemptSpan(run.facts.runId, node.id, attempt)));
+}
+
 function nodeAttributes({ id, typeId }: TracedEffect['node'], attempt: number): JsonObject {
   return { 'openwop.node_id': id, 'openwop.node_type': typeId, 'openwop.node_attempt': attempt };
 }

@@ -13,7 +13,6 @@ const ALLOWED: ReadonlySet<string> = new Set([
   'openwop.node_attempt',
   'openwop.event_seq',
   'openwop.event_type',
-  'openwop.event_count',
   'openwop.interrupt_kind',
   'openwop.interrupt_id',
   'openwop.interrupt_count',

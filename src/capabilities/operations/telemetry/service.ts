@@ -1,4 +1,4 @@
-import { runSpan } from '../../../engine/inspection/span-names.ts';
+import { appendSpan, runSpan } from '../../../engine/inspection/span-names.ts';
 import { errorTypeOf } from '../../../engine/inspection/spans.ts';
 import type { Run, RunFacts } from '../../../engine/run/run.ts';
 import type { JsonObject } from '../../../protocol/format/json.ts';
@@ -96,15 +96,36 @@ export class Telemetry implements Tracing {
     if (this.#exporter) this.#guarded(() => this.#trace(append));
   };
 
-  #trace({ run, identity, events }: Append): void {
+  #trace({ run, identity, events, isInherited }: Append): void {
     const { facts } = run;
     const trace = this.traceOf(facts);
     if (events.length === 0 || !isSampled(trace)) return;
+    if (!isInherited) this.#recordAppend(run, trace, events);
     const { tenant } = identity.subject;
     const followed = this.#followed.get(facts.runId) ?? this.#follow(run, trace, tenant);
     const reading = followed.take(events);
     if (isTerminalEvent(events.at(-1)!.type)) this.#followed.delete(facts.runId);
     if (reading) this.#waitFor(reading.catch((error) => this.#giveUp(facts.runId, error)));
+  }
+
+  /** How long the last of some events took from being recorded to being durable. */
+  #recordAppend({ facts: { runId, workflowId } }: Run, trace: RunTrace, events: readonly RunEvent[]): void {
+    const { type, sequence, timestamp } = events.at(-1)!;
+    this.#send({
+      name: 'openwop.event.append',
+      trace,
+      spanId: spanIdOf(appendSpan(runId, events[0]!.sequence)),
+      parentSpanId: spanIdOf(runSpan(runId)),
+      startedAt: Date.parse(timestamp),
+      endedAt: this.#runtime.clock.now(),
+      status: 'unset',
+      attributes: {
+        'openwop.run_id': runId,
+        'openwop.workflow_id': workflowId,
+        'openwop.event_type': type,
+        'openwop.event_seq': sequence,
+      },
+    });
   }
 
   #follow(run: Run, trace: RunTrace, tenant: string): FollowedRun {

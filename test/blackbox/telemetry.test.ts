@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { readConfig } from '../../src/config.ts';
 import type { Answer, Api } from '../support/api.ts';
@@ -9,6 +10,7 @@ import { killableHosts } from '../support/killed.ts';
 import { McpHttpServer } from '../support/mcp-http.ts';
 import { ModelServer } from '../support/model-server.ts';
 import { Receiver } from '../support/receiver.ts';
+import { pictureOf } from '../support/trace-picture.ts';
 import { until } from '../support/until.ts';
 
 /**
@@ -16,6 +18,9 @@ import { until } from '../support/until.ts';
  * Method: a collector that reads OTLP with a decoder of its own, and real models, tools and receivers to call.
  */
 
+/** The picture in the documentation is of such a trace; `npm run trace-picture` draws it anew. */
+const PICTURE = new URL('../../docs/telemetry-trace.svg', import.meta.url);
+const PICTURE_TITLE = 'A trace: an agent with a tool, an approval, a child run and webhooks';
 const SPAN_ID = '00f067aa0ba902b7';
 const CANARY = 'walrus-4711';
 const SECRET = `sk-${CANARY}-${'x'.repeat(24)}`;
@@ -177,6 +182,9 @@ describe.each(['http/json', 'http/protobuf'])('traces over %s', (protocol) => {
     const run = spans.find(({ parentSpanId }) => parentSpanId === SPAN_ID)!;
     expect(run.attributes).toMatchObject({ 'openwop.run_id': runId, 'openwop.tenant_id': 'alpha' });
     for (const delivery of spans.filter(isDelivery)) expect(delivery.parentSpanId).toBe(run.spanId);
+    if (process.env.CAPSTAN_PICTURE) writeFileSync(PICTURE, pictureOf(spans, PICTURE_TITLE));
+    const shown = new Set([...readFileSync(PICTURE, 'utf8').matchAll(/>(openwop\.[^<]+)</g)].map(([, name]) => name));
+    expect(shown).toEqual(new Set(withoutAppends(spans).map(({ name }) => name)));
   });
 
   const isDelivery = ({ name }: CollectedSpan): boolean => name === 'openwop.activity.webhook';

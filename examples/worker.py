@@ -48,6 +48,8 @@ class Task:
         self.id, self.epoch = given["taskId"], given["epoch"]
         self.run_id, self.node_id, self.type_id = given["runId"], given["nodeId"], given["typeId"]
         self.config, self.inputs = given["config"], given["inputs"]
+        # Sent with requests of your own, these make them part of the trace of the run; there are none without a trace.
+        self.trace_headers = {name: given[name] for name in ("traceparent", "tracestate") if name in given}
         self.cancelled = threading.Event()
         self._ended = threading.Event()
         self._logs = []

@@ -3,14 +3,17 @@ import { type CapabilityConfig, capabilities, type MountedWith } from './capabil
 import {
   defineSettings,
   type Environment,
+  type SettingsReader,
   type SettingsSlice,
   type SettingsSource,
   type Variable,
 } from './capabilities/settings.ts';
 import { shareSettings } from './capabilities/share-settings.ts';
+import type { MetricsAccess } from './http/pages.ts';
 import { nearest } from './protocol/format/nearest.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
+const TOKEN_CHARACTERS_MIN = 16;
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent', 'pretty', 'json'] as const;
 
 /** Where the host listens, where it stores, what it logs and how much it takes on. */
@@ -52,6 +55,15 @@ const serverSettings = defineSettings({
     discoveryMirror: {
       variable: 'CAPSTAN_DISCOVERY_MIRROR',
       meaning: '1 also lists all capabilities under `capabilities` in the discovery document',
+    },
+    metrics: {
+      variable: 'CAPSTAN_METRICS',
+      meaning:
+        'who may read /metrics: public (everybody), token (who sends CAPSTAN_METRICS_TOKEN) or off (nobody) (token if there is one, otherwise public)',
+    },
+    metricsToken: {
+      variable: 'CAPSTAN_METRICS_TOKEN',
+      meaning: `token for /metrics, as Authorization: Bearer; at least ${TOKEN_CHARACTERS_MIN} characters`,
     },
     blockedMs: {
       variable: 'CAPSTAN_BLOCKED_MS',
@@ -98,6 +110,7 @@ const serverSettings = defineSettings({
           : ' must be origins, as https://app.example, separated by commas, or *.',
       ),
       discoveryMirror: read.boolean('discoveryMirror'),
+      metricsAccess: metricsAccessOf(read),
       blockedMs: read.integer('blockedMs', { otherwise: 250, min: 10, max: 60_000 }),
       databaseStallMs: read.integer('databaseStallMs', { otherwise: 4_000, min: 100, max: DAY_MS }),
       clockOffsetMs: read.isConformance
@@ -109,6 +122,16 @@ const serverSettings = defineSettings({
     };
   },
 });
+
+/** Who may read the metrics: everybody, who has the token, or nobody. */
+function metricsAccessOf(read: SettingsReader<'metrics' | 'metricsToken'>): MetricsAccess {
+  const token = read.textOfLength('metricsToken', TOKEN_CHARACTERS_MIN);
+  const access = read.oneOf('metrics', ['public', 'token', 'off'], token === undefined ? 'public' : 'token');
+  if (access !== 'token') return access;
+  if (read.text('metricsToken') === undefined)
+    read.report('metrics', ' is token, so CAPSTAN_METRICS_TOKEN must be set.');
+  return { token: token ?? '' };
+}
 
 type ValuesOf<S> = S extends SettingsSlice<infer V> ? V : never;
 

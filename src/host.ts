@@ -312,6 +312,7 @@ function createEdge(
         quarantined,
         clockOffsetMs: () => watch.offsetMs,
         metrics,
+        metricsAccess: config.metricsAccess,
       }),
       ...frontDoorPages(),
       ...documentationPages(DOCS),
@@ -328,6 +329,7 @@ function createEdge(
   });
   runtime.hub.connect([metrics.appended], {});
   metrics.watch(gaugeReaders({ host, services: assembly.services, gate: server.gate, watch, disk, quarantined }));
+  for (const { sendMetrics } of assembly.parts) sendMetrics?.(metrics.readings);
   runtime.watchdog.start(config.blockedMs, (operation, ms) => {
     metrics.blocked(operation, ms / 1_000);
     runtime.log.warn({ operation, ms }, 'the event loop was blocked');

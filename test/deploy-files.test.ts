@@ -34,6 +34,7 @@ const PAGES = operatorPages({
   quarantined: async () => 0,
   clockOffsetMs: () => 0,
   metrics,
+  metricsAccess: 'public',
 }).map(({ path }) => path);
 const [ALIVE, READY, METRICS] = ['/healthz', '/readyz', '/metrics'];
 
@@ -133,13 +134,17 @@ describe('the compose file', () => {
     expect(Number.parseInt(capstan.stop_grace_period, 10) * 1_000).toBeGreaterThan(longestStopMs(DEFAULTS.drainMs));
   });
 
-  it('has a collector that scrapes the host', () => {
+  it('has a collector that takes what the host pushes, and serves no metrics besides', () => {
     const { receivers, service, exporters } = yaml('compose/collector.yaml');
-    const [scrape] = receivers.prometheus.config.scrape_configs;
-    expect(scrape).toMatchObject({
-      metrics_path: METRICS,
-      static_configs: [{ targets: [`capstan:${DEFAULTS.port}`] }],
-    });
+    const texts = Object.entries(capstan.environment).map(([name, value]) => [name, String(value)]);
+    const { traces, sentMetrics, metricsAccess } = readConfig(
+      {},
+      { ...Object.fromEntries(texts), CAPSTAN_SECRET: undefined, CAPSTAN_PUBLIC_URL: undefined },
+    );
+    const endpoint = `http://collector:${receivers.otlp.protocols.http.endpoint.split(':')[1]}`;
+    expect([traces?.url, sentMetrics?.url]).toEqual([`${endpoint}/v1/traces`, `${endpoint}/v1/metrics`]);
+    expect(metricsAccess).toBe('off');
+    expect(Object.keys(service.pipelines)).toEqual(['traces', 'metrics']);
     expect(collector.volumes[0]).toContain('./collector.yaml:');
     for (const pipeline of Object.values<{ receivers: string[]; exporters: string[] }>(service.pipelines)) {
       for (const name of pipeline.receivers) expect(receivers).toHaveProperty(name);

@@ -99,13 +99,15 @@ describe('a host in production', () => {
     expect(loading[0]!.text).toMatch(/config\.conformance \? .*await loadConformance\(\)/);
   });
 
-  it('loads nothing of OpenTelemetry without a collector: types, and one module of dynamic imports', () => {
+  it('loads nothing of OpenTelemetry without a collector: types, and two modules of dynamic imports', () => {
     const importing = programs().flatMap(({ path, text }) =>
       [...text.matchAll(/(import type[^;]*from|import(?: [^;(]*from)?)\s*(\(?)\s*'@opentelemetry\//g)]
         .filter(([, how]) => !how!.startsWith('import type'))
         .map(([, , bracket]) => `${path}: ${bracket ? 'dynamic' : 'static'}`),
     );
-    expect(new Set(importing)).toEqual(new Set(['src/capabilities/operations/telemetry/exporter.ts: dynamic']));
+    const folder = 'src/capabilities/operations/telemetry';
+    const exporters = [`${folder}/exporter.ts: dynamic`, `${folder}/metrics-exporter.ts: dynamic`];
+    expect(new Set(importing)).toEqual(new Set(exporters));
   });
 });
 

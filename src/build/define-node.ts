@@ -14,6 +14,8 @@ export type Safety = 'pure' | 'read' | 'write';
 export interface EffectCall {
   /** The same however often this effect is attempted: send it to the service, so that it recognises a repetition. */
   readonly idempotencyKey: string;
+  /** Headers that make its requests part of the run's trace: add them to yours. Empty if the run has no trace. */
+  readonly traceHeaders: Readonly<Record<string, string>>;
   /** Aborted when the run no longer waits for the node. */
   readonly signal: AbortSignal;
 }

@@ -4,6 +4,7 @@ import type { InterruptRequest } from '../engine/people/interrupts.ts';
 import { answerIn, questionOf } from '../engine/people/questions.ts';
 import { isOver } from '../engine/run/run.ts';
 import { isObject, type JsonObject } from '../protocol/format/json.ts';
+import type { StepCall } from '../runtime/effects/seams.ts';
 import { type NodeContext, NodeFailure, type NodeType, type Outcome } from '../runtime/node-type.ts';
 import type { ChildOutcome, NodeCall, OwnNode, PureCall } from './define-node.ts';
 import { checkOf, isStandard, jsonSchemaOf, type StandardSchema, type ValueCheck } from './value-schema.ts';
@@ -159,8 +160,8 @@ class Waiting {
     await Promise.allSettled(this.#effects);
   }
 
-  effect<T>(name: string, perform: (call: { idempotencyKey: string }) => T | Promise<T>): Promise<T> {
-    const attempt = async (call: { idempotencyKey: string }): Promise<T> => {
+  effect<T>(name: string, perform: (call: StepCall) => T | Promise<T>): Promise<T> {
+    const attempt = async (call: StepCall): Promise<T> => {
       try {
         return await perform(call);
       } catch (error) {

@@ -4,7 +4,7 @@ import { answerIn } from '../engine/people/questions.ts';
 import { isObject, type JsonObject } from '../protocol/format/json.ts';
 import type { TaskFailure, WaitsFor, WorkerTask, WorkerTypeRequest } from '../protocol/running/workers.ts';
 import type { NodeFailure } from '../runtime/node-failure.ts';
-import { type ChildOutcome, fatal, type NodeCall, type OwnNode } from './define-node.ts';
+import { type ChildOutcome, type EffectCall, fatal, type NodeCall, type OwnNode } from './define-node.ts';
 import { checkOf, jsonSchemaOf, type ValueSchema } from './value-schema.ts';
 
 /** Where a worker gets its attempts, and the nodes that it makes them with. */
@@ -182,17 +182,16 @@ class Attempt {
     return new Promise(() => {});
   }
 
-  async #effect<T>(
-    name: string,
-    perform: (call: { readonly idempotencyKey: string; readonly signal: AbortSignal }) => T | Promise<T>,
-  ): Promise<T> {
+  async #effect<T>(name: string, perform: (call: EffectCall) => T | Promise<T>): Promise<T> {
     const { taskId, epoch } = this.#task;
     const count = (this.#counts.get(name) ?? 0) + 1;
     this.#counts.set(name, count);
     const claim = { epoch, name: count === 1 ? name : `${name}#${count}` };
     const { state, idempotencyKey, result } = await this.#held(() => this.#client.claimWorkerEffect(taskId, claim));
     if (state === 'done') return result as T;
-    const performed = await perform({ idempotencyKey, signal: this.#over.signal });
+    const { traceparent, tracestate } = this.#task;
+    const traceHeaders = { ...(traceparent ? { traceparent } : {}), ...(tracestate ? { tracestate } : {}) };
+    const performed = await perform({ idempotencyKey, traceHeaders, signal: this.#over.signal });
     const recorded = await this.#held(() =>
       this.#client.recordWorkerEffect(taskId, { ...claim, result: performed ?? null }),
     );

@@ -1,7 +1,8 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { type Clock, withTimeout } from '../system/clock.ts';
-import { DELIVERY_OUTCOMES, type Meter } from '../system/meter.ts';
+import { DELIVERY_OUTCOMES, type Meter, type ReadMetrics } from '../system/meter.ts';
 import { type MetricMaker, makerFor } from './metric-maker.ts';
+import { readingsOf } from './metric-readings.ts';
 import { GAUGES } from './metric-table.ts';
 import { appendCounter, type CountedAppend } from './run-metrics.ts';
 
@@ -25,6 +26,8 @@ export interface Metrics extends Meter {
   /** Adds the gauges, once there is something to read them from. */
   watch(readers: GaugeReaders): void;
   text(): Promise<string>;
+  /** The same metrics for whoever sends them elsewhere. */
+  readonly readings: ReadMetrics;
   readonly contentType: string;
 }
 
@@ -53,6 +56,7 @@ export function createMetrics(clock: Clock): Metrics {
     blocked: (operation, seconds) => blocked.observe({ operation }, seconds),
     watch: (readers) => registerGauges(registry, readers, clock),
     text: () => registry.metrics(),
+    readings: () => readingsOf(registry),
     contentType: registry.contentType,
   };
 }

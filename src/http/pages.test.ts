@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { describe, expect, it } from 'vitest';
-import { discoveryPage, documentPages, operatorPages } from './pages.ts';
+import { discoveryPage, documentPages, type MetricsAccess, operatorPages } from './pages.ts';
 
 describe('the page of discovery', () => {
   const page = discoveryPage({ text: '{"a":1}', etag: '"tag"' });
@@ -46,8 +46,9 @@ describe('the pages of documents', () => {
 });
 
 describe('the pages for operators', () => {
-  const pages = (isReady: boolean) =>
+  const pages = (isReady: boolean, metricsAccess: MetricsAccess = 'public') =>
     operatorPages({
+      metricsAccess,
       isReady: async () => isReady,
       isDraining: () => false,
       isShortOfSpace: () => false,
@@ -73,6 +74,22 @@ describe('the pages for operators', () => {
 
   it('have the numbers', async () => {
     expect(await answer(true, '/metrics')).toMatchObject({ type: 'text/plain', body: 'metric 1' });
+  });
+
+  it.each([
+    ['Bearer a-token-of-prometheus', 200],
+    ['Bearer another-token', 401],
+    ['a-token-of-prometheus', 401],
+    [undefined, 401],
+  ])('have them for who sends the token, if there is one: %s', async (authorization, expected) => {
+    const [page] = pages(true, { token: 'a-token-of-prometheus' }).filter(({ path }) => path === '/metrics');
+    const { status = 200, body } = await page!.answer({ headers: { authorization } } as FastifyRequest);
+    expect(status).toBe(expected);
+    if (expected === 401) expect(JSON.parse(String(body))).toMatchObject({ error: 'unauthenticated' });
+  });
+
+  it('have none for anybody if the operator says so', () => {
+    expect(pages(true, 'off').map(({ path }) => path)).toEqual(['/healthz', '/readyz']);
   });
 
   it('are answered however busy the host is', () => {

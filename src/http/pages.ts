@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import { bearerOf } from '../capabilities/trust/authorization/door.ts';
 import { asyncapiDocument } from '../protocol/documents/asyncapi.ts';
 import { openapiDocument } from '../protocol/documents/openapi.ts';
 import type { RouteContract } from '../protocol/documents/routes.ts';
@@ -7,6 +8,7 @@ import { once } from '../protocol/format/once.ts';
 import { AnyObject } from '../protocol/format/schema.ts';
 import { AuthoredWorkflow } from '../protocol/running/workflows.ts';
 import { SKEW_TOLD_MS } from '../store/clock-watch.ts';
+import { sha256Hex } from '../system/digest.ts';
 import { envelopeOf, JSON_TYPE } from './answers.ts';
 import type { DiscoveryDocument } from './discovery.ts';
 import type { Metrics } from './metrics.ts';
@@ -100,14 +102,19 @@ interface Probes {
   /** By how much the store's clock is ahead of this machine's. */
   readonly clockOffsetMs: () => number;
   readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
+  readonly metricsAccess: MetricsAccess;
 }
 
+/** Who may read the metrics: everybody, whoever sends the token, or nobody. */
+export type MetricsAccess = 'public' | 'off' | { readonly token: string };
+
+const NO_TOKEN = envelopeOf(refuse('unauthenticated', 'The metrics of this host need its CAPSTAN_METRICS_TOKEN.'));
 const STOPPING = envelopeOf(refuse('service_unavailable', 'The host is stopping.'));
 const NOT_READY = envelopeOf(refuse('service_unavailable', 'The store takes no writes.'));
 
 /** Serves liveness, readiness and metrics. */
 export function operatorPages(probes: Probes): PublicPage[] {
-  const { isReady, isDraining, isShortOfSpace, quarantined, clockOffsetMs, metrics } = probes;
+  const { isReady, isDraining, isShortOfSpace, quarantined, clockOffsetMs } = probes;
   return [
     { path: '/healthz', isProbe: true, answer: () => json({ status: 'alive' }) },
     {
@@ -126,10 +133,23 @@ export function operatorPages(probes: Probes): PublicPage[] {
         });
       },
     },
+    ...metricsPages(probes),
+  ];
+}
+
+function metricsPages({ metrics, metricsAccess: access }: Probes): PublicPage[] {
+  if (access === 'off') return [];
+  const wanted = access === 'public' ? undefined : sha256Hex(access.token);
+  const isAllowed = (authorization: string | undefined): boolean =>
+    wanted === undefined || sha256Hex(bearerOf(authorization) ?? '') === wanted;
+  return [
     {
       path: '/metrics',
       isExempt: true,
-      answer: async () => ({ type: metrics.contentType, body: await metrics.text() }),
+      answer: async ({ headers }) =>
+        isAllowed(headers.authorization)
+          ? { type: metrics.contentType, body: await metrics.text() }
+          : { ...json(NO_TOKEN, 401), headers: { 'WWW-Authenticate': 'Bearer' } },
     },
   ];
 }

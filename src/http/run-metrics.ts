@@ -1,7 +1,7 @@
-import type { Counter, Histogram } from 'prom-client';
-import { isTerminal, type Run, statusOf } from '../engine/run/run.ts';
+import type { Counter } from 'prom-client';
+import { endedAttempts } from '../engine/inspection/attempt-times.ts';
+import { isTerminal, statusOf } from '../engine/run/run.ts';
 import type { ProviderUsage } from '../protocol/ai/models.ts';
-import type { RunEvent } from '../protocol/running/events.ts';
 import { isManagement } from '../protocol/running/management.ts';
 import type { RunStatus } from '../protocol/running/runs.ts';
 import type { Append } from '../runtime/reaction.ts';
@@ -15,16 +15,6 @@ const OTHER_MODEL = { provider: 'other', model: 'other' };
 export type CountedAppend = Pick<Append, 'run' | 'events' | 'before'>;
 
 const ENDINGS = ['completed', 'failed', 'cancelled'] as const satisfies readonly RunStatus[];
-
-/** How the events that end an attempt are called in the metrics. */
-const OUTCOMES: Partial<Record<RunEvent['type'], string>> = {
-  'node.completed': 'completed',
-  'node.failed': 'failed',
-  'node.retried': 'retried',
-};
-
-/** The events from which the time of an attempt is measured: a person's time to answer is not the node's. */
-const BEGINNINGS: readonly RunEvent['type'][] = ['node.started', 'node.resumed'];
 
 /**
  * Counts what committed events say: runs, attempts and model calls. Every event is committed once, on one host, so the
@@ -45,34 +35,13 @@ export function appendCounter(make: MetricMaker): (append: CountedAppend) => voi
     if (isNew) started.inc();
     if (isTerminal(run)) finished.inc({ status: statusOf(run) });
     if (run.facts.fork && (isNew || run.facts.fork.mode === 'replay')) return;
-    observeAttempts(attempts, run, events);
+    for (const { outcome, seconds } of endedAttempts(run, events)) attempts.observe({ outcome }, seconds);
     for (const event of events) {
       if (event.type === 'run.resumed' && event.payload.recovered) recovered.inc();
       else if (event.type === 'node.retried') retries.inc();
       else if (event.type === 'provider.usage') usage(event.payload);
     }
   };
-}
-
-function observeAttempts(attempts: Histogram, run: Run, events: readonly RunEvent[]): void {
-  /** When attempts began of which the beginning is among these events, too. */
-  const began = new Map<string, string>();
-  for (const { type, nodeId = '', timestamp } of events) {
-    if (BEGINNINGS.includes(type)) began.set(nodeId, timestamp);
-    const outcome = OUTCOMES[type];
-    if (outcome === undefined) continue;
-    const since = began.get(nodeId);
-    // Most nodes end in the millisecond in which they began, and parsing times is what costs most here.
-    const ms = since === timestamp ? 0 : Date.parse(timestamp) - beginningOf(run, nodeId, since);
-    // A node that has been started again since does not show when this attempt began.
-    if (ms >= 0) attempts.observe({ outcome }, ms / 1_000);
-  }
-}
-
-function beginningOf({ plan, nodes }: Run, nodeId: string, since: string | undefined): number {
-  if (since !== undefined) return Date.parse(since);
-  const state = nodes[plan.node(nodeId)?.index ?? -1];
-  return state?.resumedAt ?? state?.startedAt ?? Number.NaN;
 }
 
 function usageCounter(make: MetricMaker): (usage: ProviderUsage) => void {

@@ -20,7 +20,7 @@ import { EFFECTS_PER_VISIT, LeaseLost, namedEffect, performOnce } from './effect
 import type { ModelResult } from './effects/model.ts';
 import { ModelCalls } from './effects/model-calls.ts';
 import { type Effects, SEAMS, type SeamName, type StepRequest } from './effects/seams.ts';
-import { traceEffect } from './effects/trace-effect.ts';
+import { traceAttempt, traceEffect } from './effects/trace-effect.ts';
 import { SOURCE_MISSING } from './fork/source-missing.ts';
 import { invalid, type NodeContext, NodeFailure, type NodeType, type Outcome } from './node-type.ts';
 import type { HeldRun } from './run-row.ts';
@@ -235,7 +235,12 @@ export class Attempts {
           : this.#effectsFor({ tenant, workspace, run, node, attempt }, visit, signal),
       schemas: this.#runtime.schemas.of(tenant),
       budget: this.#guard.forOutput(),
-      holder: { tenant, workspace, commit: fork?.mode === 'replay' ? noSource : (unit) => this.#commitAfter(unit) },
+      holder: {
+        tenant,
+        workspace,
+        commit: fork?.mode === 'replay' ? noSource : (unit) => this.#commitAfter(unit),
+        trace: () => traceAttempt(this.#runtime, { run, node, attempt }),
+      },
       sleep: (ms) => sleepUnlessAborted(this.#runtime, ms, signal),
       emit: (...events) => this.#send(node.id, signal, ...events),
       emitStep: after(agentSteps, (event) => this.#send(node.id, signal, event)),

@@ -72,7 +72,7 @@ export function createRuntime({ contributed, nodes, weightOf, storage, ...parts 
     tool: (...call) => toolSeam(contributed.tools, { clock, schemas })(...call),
     verifiers: unprovidedSeam('verifiers'),
     envelopeKind: unprovidedSeam('supportedEnvelopes'),
-    step: ({ perform }, { effectId }) => perform({ idempotencyKey: effectId }),
+    step: ({ perform }, { effectId, trace = {} }) => perform({ idempotencyKey: effectId, traceHeaders: { ...trace } }),
   };
   const watchdog = new Watchdog(clock);
   let seams: SeamDrivers | undefined;

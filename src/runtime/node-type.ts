@@ -7,6 +7,7 @@ import type { ChildState } from '../engine/run/run.ts';
 import type { OrchestratorDecision } from '../protocol/ai/agents.ts';
 import type { RunError } from '../protocol/errors.ts';
 import type { JsonObject } from '../protocol/format/json.ts';
+import type { TraceHeaders } from '../protocol/format/trace.ts';
 import type { NewEvent, Owner } from '../protocol/running/events.ts';
 import type { Configurable } from '../protocol/running/runs.ts';
 import type { WorkflowDefinition, WorkflowNode } from '../protocol/running/workflows.ts';
@@ -151,6 +152,8 @@ export interface Holder {
   readonly workspace: string | undefined;
   /** Commits writes after everything recorded so far; false if one of their expectations failed. */
   commit(unit: Unit): Promise<boolean>;
+  /** The headers that make requests of this attempt part of the run's trace; none if the run has no trace. */
+  trace(): TraceHeaders | undefined;
 }
 
 /** The outcome of one call. A node that waits returns what it waits for and is called again, so it holds no memory. */

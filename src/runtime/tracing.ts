@@ -29,7 +29,9 @@ export type ActivityOutcome<T> = { readonly result: T } | { readonly error: unkn
 export interface Tracing {
   /** The trace of a run: its caller's, or one that begins with it. The flags say whether it is recorded. */
   traceOf(run: Pick<RunFacts, 'runId' | 'trace'>): RunTrace;
-  /** Performs an activity and records its span; `report` says how it is shown, or that it is not. */
+  /** Whether anybody wants to know of the activities of this trace: it is recorded, or activities are counted. */
+  isObserved(trace: RunTrace): boolean;
+  /** Performs an activity, counts it and records its span; `report` says how it is shown, or that it is not. */
   observe<T>(
     activity: Activity,
     perform: () => Promise<T>,

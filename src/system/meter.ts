@@ -20,3 +20,26 @@ export const NO_METER: Meter = {
   takenOver: () => {},
   delivered: () => {},
 };
+
+/** The distribution of what was measured: how much of it lies in each bucket, and above the last bound. */
+export interface Distribution {
+  readonly bounds: readonly number[];
+  /** One more than there are bounds. */
+  readonly counts: readonly number[];
+  readonly sum: number;
+}
+
+/** One series of a metric, by its labels. */
+export interface MetricPoint<Value> {
+  readonly labels: Readonly<Record<string, string | number | boolean>>;
+  readonly value: Value;
+}
+
+/** A metric as it stands now. Counters and histograms count from the start of the process on. */
+export type MetricReading = { readonly name: string; readonly help: string; readonly unit?: string } & (
+  | { readonly kind: 'counter' | 'gauge'; readonly points: readonly MetricPoint<number>[] }
+  | { readonly kind: 'histogram'; readonly points: readonly MetricPoint<Distribution>[] }
+);
+
+/** Reads all metrics of a host. */
+export type ReadMetrics = () => Promise<readonly MetricReading[]>;

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { afterAll, expect, it } from 'vitest';
 import { freshFolder, writeStore } from '../support/database.ts';
 import { fixed, node, register, workflow } from '../support/definitions.ts';
-import { KEYS, type TestHost } from '../support/host.ts';
+import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
 import { approval, resolve, waitingRun } from '../support/interrupts.ts';
 import { Receiver } from '../support/receiver.ts';
 import { scriptedModel } from '../support/scripted-model.ts';
@@ -210,6 +210,19 @@ onEachStore(
     workPerTenant: 1,
   },
 );
+
+it('are for who has the token of the operator, if there is one', async () => {
+  const token = 'the-token-of-prometheus';
+  const host = await startTestHost('sqlite', undefined, { metricsAccess: { token } });
+  const refused = await host.anonymous.get('/metrics');
+  expect(refused).toMatchObject({ status: 401, body: { error: 'unauthenticated' } });
+  expect(refused.headers.get('www-authenticate')).toBe('Bearer');
+  expect((await host.as('owner').get('/metrics')).status).toBe(401);
+  const allowed = await host.anonymous.get('/metrics', { authorization: `Bearer ${token}` });
+  expect(allowed.status).toBe(200);
+  expect(allowed.text).toContain('capstan_runs_started_total');
+  await host.stop();
+});
 
 /** From now on the receiver lets callers wait until they are released. */
 function holdAnswers(): { readonly asked: Promise<unknown>; release(): void } {

@@ -1,7 +1,8 @@
+import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { readConfig } from '../../src/config.ts';
 import type { Answer, Api } from '../support/api.ts';
-import { type CollectedSpan, Collector, hasRun, outline } from '../support/collector.ts';
+import { type CollectedSpan, Collector, hasRun, outline, withoutAppends } from '../support/collector.ts';
 import { fixed, line, node, register, unique, workflow } from '../support/definitions.ts';
 import { startTestHost, type TestHost } from '../support/host.ts';
 import { approval, resolve, waits } from '../support/interrupts.ts';
@@ -9,12 +10,17 @@ import { killableHosts } from '../support/killed.ts';
 import { McpHttpServer } from '../support/mcp-http.ts';
 import { ModelServer } from '../support/model-server.ts';
 import { Receiver } from '../support/receiver.ts';
+import { pictureOf } from '../support/trace-picture.ts';
+import { until } from '../support/until.ts';
 
 /**
  * durability.md 8.1, 8.2, 8.4. Goal: what a run did is one tree in the operator's own tracing system.
  * Method: a collector that reads OTLP with a decoder of its own, and real models, tools and receivers to call.
  */
 
+/** The picture in the documentation is of such a trace; `npm run trace-picture` draws it anew. */
+const PICTURE = new URL('../../docs/telemetry-trace.svg', import.meta.url);
+const PICTURE_TITLE = 'A trace: an agent with a tool, an approval, a child run and webhooks';
 const SPAN_ID = '00f067aa0ba902b7';
 const CANARY = 'walrus-4711';
 const SECRET = `sk-${CANARY}-${'x'.repeat(24)}`;
@@ -25,16 +31,17 @@ const newTrace = (flags = '01') => {
 };
 
 const telemetryTo = (collector: Collector, environment: Record<string, string> = {}) => {
-  const { traces } = readConfig(
+  const { traces, sentMetrics } = readConfig(
     {},
     {
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_METRICS_EXPORTER: 'none',
       OTEL_BSP_SCHEDULE_DELAY: '20',
       OTEL_TRACES_SAMPLER: 'parentbased_always_on',
       ...environment,
     },
   );
-  return { traces };
+  return { traces, sentMetrics };
 };
 
 async function installAgent(api: Api): Promise<string> {
@@ -99,6 +106,9 @@ describe.each(['http/json', 'http/protobuf'])('traces over %s', (protocol) => {
       ...telemetryTo(collector, {
         OTEL_EXPORTER_OTLP_PROTOCOL: protocol,
         OTEL_EXPORTER_OTLP_HEADERS: 'x-collector-key=a%20key',
+        OTEL_METRICS_EXPORTER: 'otlp',
+        // One host pushes all the time, the other one when it stops.
+        OTEL_METRIC_EXPORT_INTERVAL: protocol === 'http/json' ? '20' : '600000',
         OTEL_SERVICE_NAME: 'desk',
         OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
       }),
@@ -154,7 +164,7 @@ describe.each(['http/json', 'http/protobuf'])('traces over %s', (protocol) => {
     const spans = await collector.trace(traceId, (found) => isWhole(found) && found.some(isDelivery));
     expect(orphans(spans)).toEqual([]);
     expect(doubled(spans)).toEqual([]);
-    expect(outline(spans.filter((span) => !isDelivery(span)))).toEqual([
+    expect(outline(withoutAppends(spans).filter((span) => !isDelivery(span)))).toEqual([
       'openwop.run',
       '  openwop.node.core.agents.run',
       '    openwop.node.core.agents.run.attempt',
@@ -172,6 +182,9 @@ describe.each(['http/json', 'http/protobuf'])('traces over %s', (protocol) => {
     const run = spans.find(({ parentSpanId }) => parentSpanId === SPAN_ID)!;
     expect(run.attributes).toMatchObject({ 'openwop.run_id': runId, 'openwop.tenant_id': 'alpha' });
     for (const delivery of spans.filter(isDelivery)) expect(delivery.parentSpanId).toBe(run.spanId);
+    if (process.env.CAPSTAN_PICTURE) writeFileSync(PICTURE, pictureOf(spans, PICTURE_TITLE));
+    const shown = new Set([...readFileSync(PICTURE, 'utf8').matchAll(/>(openwop\.[^<]+)</g)].map(([, name]) => name));
+    expect(shown).toEqual(new Set(withoutAppends(spans).map(({ name }) => name)));
   });
 
   const isDelivery = ({ name }: CollectedSpan): boolean => name === 'openwop.activity.webhook';
@@ -216,7 +229,8 @@ describe.each(['http/json', 'http/protobuf'])('traces over %s', (protocol) => {
       'service.version': expect.any(String),
       'deployment.environment.name': 'test',
     });
-    expect(collector.exports[0]).toMatchObject({ path: '/v1/traces', headers: { 'x-collector-key': 'a key' } });
+    const sentTraces = collector.exports.find(({ path }) => path === '/v1/traces');
+    expect(sentTraces).toMatchObject({ headers: { 'x-collector-key': 'a key' } });
   });
 
   it('hold nothing that a caller, a node, a model or a tool said, and no secret', async () => {
@@ -274,7 +288,48 @@ describe.each(['http/json', 'http/protobuf'])('traces over %s', (protocol) => {
     const spans = await collector.trace(shown[0].traceId, hasRun(runId));
     expect(only(spans, 'openwop.run').parentSpanId).toBe('');
     const idOf = ({ spanId, parentSpanId, name }: CollectedSpan) => [name, spanId, parentSpanId || null];
-    expect(new Set(shown.map(idOf))).toEqual(new Set(spans.map(idOf)));
+    expect(new Set(shown.map(idOf))).toEqual(new Set(withoutAppends(spans).map(idOf)));
+  });
+
+  it('show each append to the log, with its last event', async () => {
+    const { traceId, headers } = newTrace();
+    const workflowId = await register(api(), workflow([approval('ask')]));
+    const { runId } = (await api().post('/v1/runs', { workflowId }, headers)).body;
+    await waits(api(), runId);
+    expect((await resolve(api(), runId, 'ask', { action: 'accept' })).status).toBe(200);
+    await api().ended(runId);
+    const log = await api().events(runId);
+    const spans = await collector.trace(traceId, hasRun(runId));
+    const run = only(spans, 'openwop.run');
+    const appends = spans.filter(({ name }) => name === 'openwop.event.append');
+    const lastEvents = appends.map(({ attributes }) => [
+      attributes['openwop.event_seq'],
+      attributes['openwop.event_type'],
+    ]);
+    expect(lastEvents.length).toBeGreaterThan(2);
+    expect(lastEvents).toContainEqual([log.length - 1, 'run.completed']);
+    for (const [sequence, type] of lastEvents) expect(log[Number(sequence)]!.type).toBe(type);
+    for (const { parentSpanId } of appends) expect(parentSpanId).toBe(run.spanId);
+  });
+
+  it('reach the code of workers with each attempt', async () => {
+    const typeId = `${unique('acme')}.fetchInvoice`;
+    const types = '/v1/host/capstan/workers/types';
+    const tasks = '/v1/host/capstan/workers/tasks';
+    const declared = await host.as('owner').request('PUT', `${types}/${typeId}`, { description: 'Fetches.' });
+    expect(declared.status, declared.text).toBe(200);
+    const { traceId, headers } = newTrace();
+    const workflowId = await register(host.as('owner'), workflow([node('a', typeId)]));
+    const more = { ...headers, tracestate: 'vendor=1' };
+    const { runId } = (await host.as('owner').post('/v1/runs', { workflowId }, more)).body;
+    const claimed = await host.as('owner').post(`${tasks}:claim`, { types: [typeId], waitSeconds: 20 });
+    const [task] = claimed.body.tasks;
+    const report = { epoch: task.epoch, outputs: {} };
+    expect((await host.as('owner').post(`${tasks}/${task.taskId}:complete`, report)).status).toBe(204);
+    await host.as('owner').ended(runId);
+    const spans = await collector.trace(traceId, hasRun(runId));
+    const attempt = only(spans, `openwop.node.${typeId}.attempt`);
+    expect(task).toMatchObject({ traceparent: `00-${traceId}-${attempt.spanId}-01`, tracestate: 'vendor=1' });
   });
 
   it('are linked where a run was forked from another', async () => {
@@ -311,6 +366,76 @@ describe.each(['http/json', 'http/protobuf'])('traces over %s', (protocol) => {
     const { observability } = (await api().get('/.well-known/openwop')).body;
     expect(observability.otel.exportProtocols).toEqual(expect.arrayContaining(['http/json', 'http/protobuf']));
   });
+
+  /** The series of a metric that the last push had. */
+  const series = (name: string, attributes: Record<string, unknown> = {}) =>
+    collector.metrics.filter(
+      (each) =>
+        each.name === name && Object.entries(attributes).every(([key, value]) => each.attributes[key] === value),
+    );
+
+  it('come with the metrics of the protocol, by tenant and workflow, and those of /metrics', async () => {
+    const runId = await runAll(newTrace('00').headers);
+    const { workflowId } = (await api().get(`/v1/runs/${runId}`)).body;
+    const ofRun = { 'openwop.workflow_id': workflowId, 'openwop.tenant_id': 'alpha' };
+    const { text } = await host.anonymous.get('/metrics');
+    if (protocol === 'http/json') {
+      await until(
+        async () => series('openwop.run.completed', ofRun),
+        (found) => found.length === 1,
+      );
+    }
+    await host.stop();
+    expect(collector.exports.at(-1)).toMatchObject({ path: '/v1/metrics', headers: { 'x-collector-key': 'a key' } });
+    expect(series('openwop.run.created', ofRun)).toMatchObject([{ kind: 'counter', value: 1 }]);
+    expect(series('openwop.run.completed', { ...ofRun, 'openwop.run_status': 'completed' })).toHaveLength(1);
+    const [duration] = series('openwop.run.duration', ofRun);
+    expect(duration).toMatchObject({ kind: 'histogram', unit: 's', value: 1, sum: expect.any(Number) });
+    expect(duration!.counts!.reduce((sum, each) => sum + each)).toBe(1);
+    expect(duration!.bounds).toEqual([0.5, 1, 2.5, 5, 10, 30, 60, 300, 600, 1_800, 3_600]);
+    expect(series('openwop.run.backlog', ofRun)).toMatchObject([{ kind: 'histogram', value: 1 }]);
+    expect(series('openwop.queue.depth', { 'openwop.tenant_id': 'all' })).toMatchObject([{ kind: 'gauge', value: 0 }]);
+    expect(series('openwop.node.completed', { 'openwop.node_type': 'core.agents.run' })).toHaveLength(1);
+    expect(series('openwop.activity.invocations', { provider: 'acme' })[0]!.value).toBeGreaterThan(1);
+    expect(series('openwop.activity.tokens', { provider: 'acme', direction: 'input' })[0]!.value).toBeGreaterThan(19);
+    expect(series('openwop.cost.usd', { provider: 'acme' })).toMatchObject([{ unit: 'USD' }]);
+    const asked = { 'openwop.interrupt_kind': 'approval' };
+    const [requested] = series('openwop.interrupt.requested', asked);
+    const answered = series('openwop.interrupt.duration', { ...asked, 'openwop.run_status': 'resolved' });
+    expect(answered).toMatchObject([{ value: requested!.value }]);
+    // What Node measures between two readings may be nothing.
+    const names = [...text.matchAll(/^# TYPE (?!\w*eventloop_lag)(\w+) \w+$/gm)].map(([, name = '']) => name);
+    expect(names.filter((name) => series(name).length === 0 && text.includes(`\n${name}`))).toEqual([]);
+    const [, shown] = /^capstan_runs_finished_total\{status="completed"\} (\d+)$/m.exec(text)!;
+    const [finished] = series('capstan_runs_finished_total', { status: 'completed' });
+    expect(finished!.value).toBe(Number(shown));
+    expect(finished!.resource).toMatchObject({
+      'service.name': 'desk',
+      'service.instance.id': expect.stringMatching(/^host-/),
+    });
+    const sent = JSON.stringify(collector.metrics);
+    expect(sent).not.toContain(CANARY);
+    expect(sent).not.toMatch(/run-[0-9a-z]{22}/);
+  });
+});
+
+it('sends metrics without traces, and hands on the trace of its caller as it is', async () => {
+  const [collector, world] = await Promise.all([Collector.open(), Receiver.open()]);
+  const settings = telemetryTo(collector, { OTEL_TRACES_EXPORTER: 'none', OTEL_METRICS_EXPORTER: 'otlp' });
+  const host = await startTestHost('sqlite', undefined, settings);
+  const { traceId, headers } = newTrace();
+  const asks = node('call', 'core.openwop.http.fetch', {
+    config: { url: world.url, method: 'POST' },
+    inputs: { body: fixed({}) },
+  });
+  const workflowId = await register(host.as('editor'), workflow([asks]));
+  const { body } = await host.as('editor').post('/v1/runs', { workflowId }, headers);
+  await host.as('editor').ended(body.runId);
+  await host.stop();
+  expect(world.arrivals[0]!.headers.traceparent).toMatch(new RegExp(`^00-${traceId}-[0-9a-f]{16}-01$`));
+  expect(collector.exports.map(({ path }) => path)).toEqual(['/v1/metrics']);
+  expect(collector.metrics.map(({ name }) => name)).toContain('openwop.activity.duration');
+  for (const each of [collector, world]) each.close();
 });
 
 describe('a trace', () => {
@@ -382,7 +507,7 @@ describe('a trace', () => {
     await first.stop();
     const spans = await collector.trace(traceId, hasRun(runId));
     const idOf = ({ spanId }: { spanId: string }) => spanId;
-    expect(spans.map(idOf).sort()).toEqual(shown.map(idOf).sort());
+    expect(withoutAppends(spans).map(idOf).sort()).toEqual(shown.map(idOf).sort());
   });
 
   it('is not sent if the operator records none', async () => {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { decodeTraces } from './otlp.ts';
+import { decodeMetrics, decodeTraces } from './otlp.ts';
 
 /** A span as a collector got it, in whichever form it was sent. */
 export interface CollectedSpan {
@@ -20,6 +20,20 @@ export interface CollectedSpan {
   readonly resource: Readonly<Record<string, unknown>>;
 }
 
+/** A series of a metric as a collector got it. */
+export interface CollectedMetric {
+  readonly name: string;
+  readonly kind: 'counter' | 'gauge' | 'histogram';
+  readonly unit: string;
+  readonly attributes: Readonly<Record<string, unknown>>;
+  /** How often something was measured, if it is a histogram. */
+  readonly value: number;
+  readonly sum?: number;
+  readonly counts?: readonly number[];
+  readonly bounds?: readonly number[];
+  readonly resource: Readonly<Record<string, unknown>>;
+}
+
 interface Export {
   readonly headers: IncomingHttpHeaders;
   readonly path: string;
@@ -28,10 +42,12 @@ interface Export {
 
 const PATIENCE_MS = 20_000;
 
-/** An OpenTelemetry collector on this machine: it takes traces over HTTP, as JSON and as protobuf. */
+/** An OpenTelemetry collector on this machine: it takes traces and metrics over HTTP, as JSON and as protobuf. */
 export class Collector {
   readonly exports: Export[] = [];
   readonly spans: CollectedSpan[] = [];
+  /** All metrics of the last push. */
+  metrics: readonly CollectedMetric[] = [];
   readonly #server: Server;
   #onChange: () => void = () => {};
 
@@ -42,7 +58,9 @@ export class Collector {
       const body = Buffer.concat(chunks);
       const { headers, url: path = '' } = request;
       this.exports.push({ headers, path, body });
-      this.spans.push(...decodeTraces(body, headers['content-type'] ?? ''));
+      const type = headers['content-type'] ?? '';
+      if (path.endsWith('/metrics')) this.metrics = decodeMetrics(body, type);
+      else this.spans.push(...decodeTraces(body, type));
       response.writeHead(200, { 'content-type': headers['content-type'] });
       response.end(headers['content-type'] === 'application/json' ? '{}' : undefined);
       this.#onChange();
@@ -83,6 +101,11 @@ export class Collector {
 export function hasRun(runId: string): (spans: readonly CollectedSpan[]) => boolean {
   return (spans) =>
     spans.some(({ name, attributes }) => name === 'openwop.run' && attributes['openwop.run_id'] === runId);
+}
+
+/** The spans without those of appends to the log, of which each host has its own. */
+export function withoutAppends(spans: readonly CollectedSpan[]): CollectedSpan[] {
+  return spans.filter(({ name }) => name !== 'openwop.event.append');
 }
 
 /** The tree of a trace as indented lines, siblings by name; spans whose parent is not there begin at the left. */

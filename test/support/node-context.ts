@@ -91,7 +91,7 @@ export function contextOf(typeId: string, given: Partial<NodeContext> = {}): Nod
     childResult: unexpected,
     effects: effectsOf({}),
     budget: new OutputBudget('The output', OUTPUT_LIMITS.output),
-    holder: { tenant: 'alpha', workspace: undefined, commit: unexpected },
+    holder: { tenant: 'alpha', workspace: undefined, commit: unexpected, trace: () => undefined },
     sleep: unexpected,
     emit: unexpected,
     emitStep: unexpected,

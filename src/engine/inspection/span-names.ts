@@ -21,6 +21,11 @@ export function attemptSpan(runId: string, nodeId: string, attempt: number): str
   return `attempt ${runId} ${attempt} ${nodeId}`;
 }
 
+/** The span of an append to the log, by the sequence of its first event. */
+export function appendSpan(runId: string, firstSequence: number): string {
+  return `append ${runId} ${firstSequence}`;
+}
+
 /** The span of an interrupt while it waits for its answer. */
 export function interruptSpan(runId: string, interruptId: string): string {
   return `interrupt ${runId} ${interruptId}`;

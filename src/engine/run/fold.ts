@@ -152,7 +152,8 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     assert(state.interrupt?.interruptId === interruptId, 'an interrupt must be answered only once');
     run.answered.set(nodeId, interruptId);
     run.suspended.delete(planned.index);
-    const { kind, data } = state.interrupt;
+    const { kind, data, requestedAt } = state.interrupt;
+    state.waitedMs = time - requestedAt;
     const verdict = verdictOf(kind, resumeValue);
     state.answer = { value: resumeValue, verdict };
     if (resolvedBy && !isApprovalKind(kind)) run.authors.add(resolvedBy);

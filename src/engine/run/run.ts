@@ -101,6 +101,8 @@ export interface NodeState {
   startedAt?: number;
   /** When the last interrupt of the attempt was answered. */
   resumedAt?: number;
+  /** How long the last interrupt that was answered had been open. */
+  waitedMs?: number;
   endedAt?: number;
   /** The attempt's inputs, resolved when it started. */
   inputs?: NodeInputs;

@@ -111,6 +111,10 @@ export const WorkerTask = Type.Object(
     ),
     children: Optional(Type.Array(outcomeOfChild, { description: 'How its child runs ended so far, in order' })),
     waitedUntil: Optional(Type.String({ format: 'date-time', description: 'The time that it has waited for last' })),
+    traceparent: Optional(
+      Type.String({ description: 'W3C trace context of the attempt: requests that send it are part of the trace' }),
+    ),
+    tracestate: Optional(Type.String({ description: 'What belongs to `traceparent`, to be passed on unchanged' })),
   },
   { $id: 'WorkerTask' },
 );

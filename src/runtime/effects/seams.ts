@@ -60,7 +60,14 @@ interface SeamShapes {
 /** Code of a node that touches the world, with a name that tells it from the others of the node. */
 export interface StepRequest {
   readonly name: string;
-  readonly perform: (call: { readonly idempotencyKey: string }) => Promise<unknown>;
+  readonly perform: (call: StepCall) => Promise<unknown>;
+}
+
+/** What the code gets. */
+export interface StepCall {
+  readonly idempotencyKey: string;
+  /** Headers that make its requests part of the run's trace; empty if the run has no trace. */
+  readonly traceHeaders: Readonly<Record<string, string>>;
 }
 
 /** A kind of envelope that the operator has configured. */

@@ -16,6 +16,7 @@ async function reportOf(seam: SeamName, request: object, outcome: unknown, confi
   const reports: (ActivityReport | undefined)[] = [];
   const tracing: Tracing = {
     traceOf: () => ({ traceId: 'a'.repeat(32), flags: '01' }),
+    isObserved: () => true,
     observe: async (_activity, perform, report) => {
       try {
         const result = await perform();

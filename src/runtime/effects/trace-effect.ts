@@ -1,7 +1,7 @@
 import { attemptSpan, effectSpan } from '../../engine/inspection/span-names.ts';
 import type { Run } from '../../engine/run/run.ts';
 import type { JsonObject } from '../../protocol/format/json.ts';
-import { isSampled, type TraceHeaders, traceHeaders } from '../../protocol/format/trace.ts';
+import { type TraceHeaders, traceHeaders } from '../../protocol/format/trace.ts';
 import type { WorkflowNode } from '../../protocol/running/workflows.ts';
 import { spanIdOf } from '../../system/digest.ts';
 import { NodeFailure } from '../node-failure.ts';
@@ -43,7 +43,7 @@ export function traceEffect(
   if (!trace) return UNTRACED;
   const spanId = spanIdOf(effectSpan(effectId, attempt));
   const headers = traceHeaders(trace, spanId);
-  if (!tracing || !isSampled(trace) || LOOKUPS.has(seam)) return { headers };
+  if (!tracing?.isObserved(trace) || LOOKUPS.has(seam)) return { headers };
   const parentSpanId = spanIdOf(attemptSpan(runId, node.id, attempt));
   const activity = { runId, workflowId, trace, spanId, parentSpanId };
   return {
@@ -54,6 +54,15 @@ export function traceEffect(
         return report && { ...report, attributes: { ...nodeAttributes(node, attempt), ...report.attributes } };
       }),
   };
+}
+
+/** The headers with which an attempt makes requests of its own. */
+export function traceAttempt(
+  { tracing }: { readonly tracing?: Tracing | undefined },
+  { run, node, attempt }: Pick<TracedEffect, 'run' | 'attempt'> & { readonly node: Pick<WorkflowNode, 'id'> },
+): TraceHeaders | undefined {
+  const trace = traceOf({ tracing }, run.facts);
+  return trace && traceHeaders(trace, spanIdOf(attemptSpan(run.facts.runId, node.id, attempt)));
 }
 
 function nodeAttributes({ id, typeId }: TracedEffect['node'], attempt: number): JsonObject {

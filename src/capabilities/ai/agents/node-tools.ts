@@ -159,7 +159,7 @@ function contextOf(runtime: Runtime, { typeId }: NodeType, args: JsonObject, by:
     effects: effectsOf(runtime, by, unavailable),
     schemas: runtime.schemas.of(by.tenant),
     budget: new OutputBudget('The output', runtime.outputLimits.output),
-    holder: { tenant, workspace, commit: async () => unavailable() },
+    holder: { tenant, workspace, commit: async () => unavailable(), trace: () => undefined },
     sleep: async () => unavailable(),
     emit: () => {},
     emitStep: () => {},

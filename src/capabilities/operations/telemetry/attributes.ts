@@ -12,6 +12,7 @@ const ALLOWED: ReadonlySet<string> = new Set([
   'openwop.node_type',
   'openwop.node_attempt',
   'openwop.event_seq',
+  'openwop.event_type',
   'openwop.interrupt_kind',
   'openwop.interrupt_id',
   'openwop.interrupt_count',
@@ -61,8 +62,13 @@ export function allowedAttributes(attributes: JsonObject): JsonObject {
 }
 
 function flatValue(value: unknown): unknown {
-  if (typeof value === 'string') return redactText(value).slice(0, CHARACTERS_MAX);
+  if (typeof value === 'string') return shownText(value);
   if (typeof value === 'number' || typeof value === 'boolean') return value;
   if (Array.isArray(value) && value.every((each) => typeof each === 'string')) return value.map(flatValue);
   return undefined;
+}
+
+/** A text that may leave the host: without what looks like a secret, and not longer than a name. */
+export function shownText(text: string): string {
+  return redactText(text).slice(0, CHARACTERS_MAX);
 }

@@ -1,5 +1,5 @@
 import type { Attributes, Context, HrTime, SpanContext } from '@opentelemetry/api';
-import type { BatchSpanProcessor, ReadableSpan, Sampler, SpanExporter } from '@opentelemetry/sdk-trace';
+import type { ReadableSpan, Sampler, SpanExporter } from '@opentelemetry/sdk-trace';
 import type { JsonObject } from '../../../protocol/format/json.ts';
 import { isSampled, type RunTrace } from '../../../protocol/format/trace.ts';
 import type { Clock } from '../../../system/clock.ts';
@@ -30,7 +30,8 @@ export interface TraceExporter {
   close(): Promise<void>;
 }
 
-interface ExporterParts {
+/** What an exporter is made with besides its settings. */
+export interface ExporterParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly version: string;
@@ -38,9 +39,10 @@ interface ExporterParts {
 
 /** How long a stop of the host waits for the collector. */
 const CLOSE_MS = 3_000;
-/** How often the log says that spans could not be sent. */
+/** How often the log says that something could not be sent. */
 const COMPLAIN_EVERY_MS = 60_000;
-const SCOPE = 'capstan';
+/** The instrumentation scope of everything that is sent. */
+export const SCOPE = 'capstan';
 
 /** Loads the OpenTelemetry SDK, which hosts without telemetry never do. */
 export async function openExporter(settings: TraceSettings, parts: ExporterParts): Promise<TraceExporter> {
@@ -136,21 +138,19 @@ const KIND_INTERNAL = 0;
 const KIND_CLIENT = 2;
 const STATUS_CODES = { unset: 0, ok: 1, error: 2 } as const;
 
-function hrTime(ms: number): HrTime {
+/** A time in milliseconds in the form of the SDK. */
+export function hrTime(ms: number): HrTime {
   const seconds = Math.floor(ms / 1_000);
   return [seconds, Math.round((ms - seconds * 1_000) * 1_000_000)];
 }
 
 /** Says in the log, now and then, that spans are lost; nothing else depends on the collector. */
-function complaining(exporter: SpanExporter, { clock, log }: ExporterParts): SpanExporter {
-  let nextAt = 0;
+function complaining(exporter: SpanExporter, parts: ExporterParts): SpanExporter {
+  const complain = complainer(parts, 'spans could not be sent to the collector and are lost');
   return {
     export: (spans, done) =>
       exporter.export(spans, (result) => {
-        if (result.code !== 0 && clock.now() >= nextAt) {
-          nextAt = clock.now() + COMPLAIN_EVERY_MS;
-          log.warn({ spans: spans.length, err: result.error }, 'spans could not be sent to the collector and are lost');
-        }
+        if (result.code !== 0) complain({ spans: spans.length, err: result.error });
         done(result);
       }),
     shutdown: () => exporter.shutdown(),
@@ -158,9 +158,20 @@ function complaining(exporter: SpanExporter, { clock, log }: ExporterParts): Spa
   };
 }
 
-async function closeSoon(processor: BatchSpanProcessor, clock: Clock): Promise<void> {
+/** Warns of something that may happen with every batch, but not each time. */
+export function complainer({ clock, log }: ExporterParts, message: string): (details: object) => void {
+  let nextAt = 0;
+  return (details) => {
+    if (clock.now() < nextAt) return;
+    nextAt = clock.now() + COMPLAIN_EVERY_MS;
+    log.warn({ ...details }, message);
+  };
+}
+
+/** Shuts something down that sends what it has left. A collector that does not answer is not waited for. */
+export async function closeSoon(sender: { shutdown(): Promise<void> }, clock: Clock): Promise<void> {
   const abort = new AbortController();
-  const closed = processor.shutdown().catch(() => {});
+  const closed = sender.shutdown().catch(() => {});
   await Promise.race([closed, sleep(clock, CLOSE_MS, abort.signal)]);
   abort.abort();
 }

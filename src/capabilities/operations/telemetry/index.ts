@@ -1,22 +1,39 @@
+import type { ReadMetrics } from '../../../system/meter.ts';
 import { defineCapability } from '../../capability.ts';
 import { openExporter } from './exporter.ts';
+import { type MetricsExporter, openMetricsExporter } from './metrics-exporter.ts';
+import { ProtocolMetrics } from './protocol-metrics.ts';
 import { Telemetry } from './service.ts';
 import { OTLP_PROTOCOLS, telemetrySettings } from './settings.ts';
 
-/** Traces of runs, sent to an OpenTelemetry collector. Without an endpoint it contributes nothing. */
+/** Traces and metrics, sent to an OpenTelemetry collector. Without an endpoint it contributes nothing. */
 export const telemetry = defineCapability({
   name: 'telemetry',
   settings: telemetrySettings,
-  build: ({ runtime, version }, _needs, { traces }) => {
-    if (!traces) return {};
-    const { clock, log } = runtime;
-    const service = new Telemetry(runtime, () => openExporter(traces, { clock, log, version }));
+  build: ({ runtime, executor, version }, _needs, { traces, sentMetrics }) => {
+    if (!traces && !sentMetrics) return {};
+    const parts = { clock: runtime.clock, log: runtime.log, version };
+    const counted = sentMetrics && new ProtocolMetrics();
+    const service = new Telemetry(runtime, traces && (() => openExporter(traces, parts)), counted);
+    let pushing: Promise<MetricsExporter> | undefined;
+    const push = (readHost: ReadMetrics): void => {
+      if (!sentMetrics || !counted) return;
+      const read: ReadMetrics = async () => {
+        const ofHost = await readHost();
+        return [...ofHost, ...counted.read(ofHost)];
+      };
+      const resource = { 'service.instance.id': executor.hostId, ...sentMetrics.resource };
+      pushing = openMetricsExporter({ ...sentMetrics, resource }, read, parts);
+    };
     return {
       advertise: () => ({ observability: { otel: { exportProtocols: [...OTLP_PROTOCOLS] } } }),
       tracing: service,
       onAppend: [service.onAppend],
+      sendMetrics: push,
       prepare: () => service.open(),
-      flush: () => service.close(),
+      flush: async () => {
+        await Promise.all([service.close(), pushing?.then((exporter) => exporter.close())]);
+      },
     };
   },
 });

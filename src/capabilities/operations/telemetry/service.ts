@@ -1,4 +1,4 @@
-import { runSpan } from '../../../engine/inspection/span-names.ts';
+import { appendSpan, runSpan } from '../../../engine/inspection/span-names.ts';
 import { errorTypeOf } from '../../../engine/inspection/spans.ts';
 import type { Run, RunFacts } from '../../../engine/run/run.ts';
 import type { JsonObject } from '../../../protocol/format/json.ts';
@@ -7,6 +7,7 @@ import { isTerminalEvent, type RunEvent } from '../../../protocol/running/events
 import type { Span } from '../../../protocol/running/inspection.ts';
 import type { AppendListener } from '../../../runtime/hub.ts';
 import { LruCache } from '../../../runtime/lru-cache.ts';
+import type { Append } from '../../../runtime/reaction.ts';
 import { factsOf } from '../../../runtime/run-row.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Activity, ActivityOutcome, ActivityReport, Tracing } from '../../../runtime/tracing.ts';
@@ -15,35 +16,44 @@ import { sha256Hex, spanIdOf } from '../../../system/digest.ts';
 import { allowedAttributes } from './attributes.ts';
 import type { EndedSpan, TraceExporter } from './exporter.ts';
 import { FollowedRun } from './followed-run.ts';
+import type { ProtocolMetrics } from './protocol-metrics.ts';
 
 /** Runs whose open spans are in memory. Others are read from their logs again when they go on. */
 const FOLLOWED_MAX = 5_000;
 const TRACE_ID_DIGITS = 32;
+const NOT_SAMPLED = '00';
 /** Events that one query reads. */
 const EVENTS_PER_PAGE = 1_000;
 
 type TelemetryRuntime = Pick<Runtime, 'store' | 'clock' | 'log' | 'reader'>;
 
 /**
- * Traces of runs. The spans of runs, nodes, attempts and interrupts are derived from the log as it is announced; those
+ * Traces of runs, and the metrics that go with them. The spans of runs, nodes, attempts and interrupts are derived from the log as it is announced; those
  * of effects and deliveries are taken where these are performed. A fault in here costs spans, never a run.
  */
 export class Telemetry implements Tracing {
   readonly #runtime: TelemetryRuntime;
-  readonly #open: () => Promise<TraceExporter>;
+  readonly #open: (() => Promise<TraceExporter>) | undefined;
+  readonly #metrics: ProtocolMetrics | undefined;
   readonly #followed = new LruCache<string, FollowedRun>(FOLLOWED_MAX);
   /** What has to be read from the store before it can be sent. */
   readonly #pending = new Set<Promise<void>>();
   #exporter: TraceExporter | undefined;
 
-  constructor(runtime: TelemetryRuntime, open: () => Promise<TraceExporter>) {
+  /** Without `open` no traces are sent, and without `metrics` none are counted. */
+  constructor(
+    runtime: TelemetryRuntime,
+    open: (() => Promise<TraceExporter>) | undefined,
+    metrics?: ProtocolMetrics | undefined,
+  ) {
     this.#runtime = runtime;
     this.#open = open;
+    this.#metrics = metrics;
   }
 
   /** Loads the exporter. Until then nothing is recorded. */
   async open(): Promise<void> {
-    this.#exporter = await this.#open();
+    this.#exporter = await this.#open?.();
   }
 
   /** Sends what is left. */
@@ -54,8 +64,14 @@ export class Telemetry implements Tracing {
 
   traceOf({ runId, trace }: Pick<RunFacts, 'runId' | 'trace'>): RunTrace {
     const traceId = trace?.traceId ?? sha256Hex(`trace ${runId}`).slice(0, TRACE_ID_DIGITS);
+    // Who sends no traces passes on what the caller has decided.
+    if (!this.#open) return { flags: NOT_SAMPLED, ...trace, traceId };
     const isRecorded = this.#exporter?.isRecorded(traceId, trace) ?? false;
-    return { ...trace, traceId, flags: sampledFlags(trace?.flags ?? '00', isRecorded) };
+    return { ...trace, traceId, flags: sampledFlags(trace?.flags ?? NOT_SAMPLED, isRecorded) };
+  }
+
+  isObserved(trace: RunTrace): boolean {
+    return this.#metrics !== undefined || isSampled(trace);
   }
 
   async observe<T>(
@@ -75,17 +91,42 @@ export class Telemetry implements Tracing {
   }
 
   /** Called with everything that this host commits to the log of a run. */
-  readonly onAppend: AppendListener = ({ run, identity, events }) =>
-    this.#guarded(() => {
-      const { facts } = run;
-      const trace = this.traceOf(facts);
-      if (events.length === 0 || !isSampled(trace)) return;
-      const { tenant } = identity.subject;
-      const followed = this.#followed.get(facts.runId) ?? this.#follow(run, trace, tenant);
-      const reading = followed.take(events);
-      if (isTerminalEvent(events.at(-1)!.type)) this.#followed.delete(facts.runId);
-      if (reading) this.#waitFor(reading.catch((error) => this.#giveUp(facts.runId, error)));
+  readonly onAppend: AppendListener = (append) => {
+    if (this.#metrics) this.#guarded(() => this.#metrics?.appended(append));
+    if (this.#exporter) this.#guarded(() => this.#trace(append));
+  };
+
+  #trace({ run, identity, events, isInherited }: Append): void {
+    const { facts } = run;
+    const trace = this.traceOf(facts);
+    if (events.length === 0 || !isSampled(trace)) return;
+    if (!isInherited) this.#recordAppend(run, trace, events);
+    const { tenant } = identity.subject;
+    const followed = this.#followed.get(facts.runId) ?? this.#follow(run, trace, tenant);
+    const reading = followed.take(events);
+    if (isTerminalEvent(events.at(-1)!.type)) this.#followed.delete(facts.runId);
+    if (reading) this.#waitFor(reading.catch((error) => this.#giveUp(facts.runId, error)));
+  }
+
+  /** How long the last of some events took from being recorded to being durable. */
+  #recordAppend({ facts: { runId, workflowId } }: Run, trace: RunTrace, events: readonly RunEvent[]): void {
+    const { type, sequence, timestamp } = events.at(-1)!;
+    this.#send({
+      name: 'openwop.event.append',
+      trace,
+      spanId: spanIdOf(appendSpan(runId, events[0]!.sequence)),
+      parentSpanId: spanIdOf(runSpan(runId)),
+      startedAt: Date.parse(timestamp),
+      endedAt: this.#runtime.clock.now(),
+      status: 'unset',
+      attributes: {
+        'openwop.run_id': runId,
+        'openwop.workflow_id': workflowId,
+        'openwop.event_type': type,
+        'openwop.event_seq': sequence,
+      },
     });
+  }
 
   #follow(run: Run, trace: RunTrace, tenant: string): FollowedRun {
     const { runId, createdAt, fork, parent } = run.facts;
@@ -141,11 +182,14 @@ export class Telemetry implements Tracing {
     report: ActivityReport | undefined,
   ): void {
     if (!report) return;
-    const { provider, isRemote, attributes, errorCode } = report;
+    const { isRemote, attributes, errorCode } = report;
+    const provider = errorTypeOf(report.provider);
+    const endedAt = this.#runtime.clock.now();
+    this.#metrics?.called(provider, errorCode === undefined ? 'success' : 'error', endedAt - startedAt);
+    if (!isSampled(trace)) return;
     this.#send({
-      name: `openwop.activity.${errorTypeOf(provider)}`,
-      ...{ trace, spanId, parentSpanId, isRemote, startedAt },
-      endedAt: this.#runtime.clock.now(),
+      name: `openwop.activity.${provider}`,
+      ...{ trace, spanId, parentSpanId, isRemote, startedAt, endedAt },
       status: errorCode === undefined ? 'ok' : 'error',
       attributes: {
         'openwop.run_id': runId,

@@ -1,20 +1,20 @@
 import { describe, expect, it } from 'vitest';
-import { type TraceSettings, telemetrySettings } from './settings.ts';
+import { type TelemetrySettings, telemetrySettings } from './settings.ts';
 
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector.internal:4318/' };
 
-function read(environment: Record<string, string>): { traces: TraceSettings | undefined; problems: string[] } {
+function read(environment: Record<string, string>): TelemetrySettings & { problems: string[] } {
   const problems = new Set<string>();
-  const { traces } = telemetrySettings.read({
+  const settings = telemetrySettings.read({
     text: (_name, { variable }) => environment[variable],
     environment,
     isConformance: false,
     problems,
   });
-  return { traces, problems: [...problems] };
+  return { ...settings, problems: [...problems] };
 }
 
-describe('the settings of traces', () => {
+describe('the settings of telemetry', () => {
   it('are off without an endpoint, and if they are switched off', () => {
     expect(read({ OTEL_SERVICE_NAME: 'desk' }).traces).toBeUndefined();
     expect(read({ ...ENDPOINT, OTEL_SDK_DISABLED: 'true' }).traces).toBeUndefined();
@@ -33,6 +33,15 @@ describe('the settings of traces', () => {
       queueMax: 2_048,
       resource: { 'service.name': 'capstan' },
     });
+  });
+
+  it('have metrics, too, to the same collector', () => {
+    const { sentMetrics } = read({ ...ENDPOINT, OTEL_METRIC_EXPORT_INTERVAL: '15000' });
+    expect(sentMetrics).toMatchObject({ url: 'http://collector.internal:4318/v1/metrics', intervalMs: 15_000 });
+    const elsewhere = { OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: 'https://metrics.example/otlp' };
+    expect(read(elsewhere)).toMatchObject({ traces: undefined, sentMetrics: { url: 'https://metrics.example/otlp' } });
+    expect(read({ ...ENDPOINT, OTEL_METRICS_EXPORTER: 'none' })).toMatchObject({ sentMetrics: undefined });
+    expect(read({ ...ENDPOINT, OTEL_TRACES_EXPORTER: 'none' })).toMatchObject({ traces: undefined });
   });
 
   it('are the standard variables', () => {
@@ -58,6 +67,8 @@ describe('the settings of traces', () => {
     ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4318'],
     ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc'],
     ['OTEL_TRACES_SAMPLER', 'jaeger_remote'],
+    ['OTEL_METRICS_EXPORTER', 'prometheus'],
+    ['OTEL_METRIC_EXPORT_INTERVAL', '1 minute'],
     ['OTEL_TRACES_SAMPLER_ARG', '10%'],
     ['OTEL_EXPORTER_OTLP_HEADERS', 'the-key-of-somebody'],
   ])('say what is wrong with %s, without its value', (name, value) => {

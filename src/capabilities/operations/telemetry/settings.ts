@@ -1,6 +1,6 @@
 import { defineSettings, type SettingsReader } from '../../settings.ts';
 
-/** The formats in which OTLP sends spans over HTTP. */
+/** The formats in which OTLP is sent over HTTP. */
 export const OTLP_PROTOCOLS = ['http/protobuf', 'http/json'] as const;
 /** The samplers of the OpenTelemetry specification that decide without asking anybody. */
 const SAMPLERS = [
@@ -11,36 +11,56 @@ const SAMPLERS = [
   'always_on',
   'always_off',
 ] as const;
+const EXPORTERS = ['otlp', 'none'] as const;
 const RATIO = 0.1;
 const SERVICE_NAME = 'capstan';
 
-/** Where spans are sent, in which form, and how many of them. */
-export interface TraceSettings {
+/** Where something is sent over OTLP, and in which form. */
+export interface OtlpSettings {
   /** The full URL, with the path. */
   readonly url: string;
   readonly protocol: (typeof OTLP_PROTOCOLS)[number];
   readonly headers: Readonly<Record<string, string>>;
   readonly compression: 'gzip' | 'none';
   readonly timeoutMs: number;
+  readonly resource: Readonly<Record<string, string>>;
+}
+
+/** Where metrics are sent, and how often. */
+export interface MetricsSettings extends OtlpSettings {
+  readonly intervalMs: number;
+}
+
+/** Where spans are sent, and how many of them. */
+export interface TraceSettings extends OtlpSettings {
   readonly sampler: (typeof SAMPLERS)[number];
   readonly ratio: number;
   /** How long spans are collected before they are sent. */
   readonly delayMs: number;
   /** Spans that wait to be sent; more are dropped. */
   readonly queueMax: number;
-  readonly resource: Readonly<Record<string, string>>;
 }
 
-/** The settings of traces: the standard variables of OpenTelemetry. Without an endpoint there is no telemetry. */
+/** The settings of telemetry: the standard variables of OpenTelemetry. Without an endpoint there is no telemetry. */
 export const telemetrySettings = defineSettings({
   variables: {
     otlpEndpoint: {
       variable: 'OTEL_EXPORTER_OTLP_ENDPOINT',
-      meaning: 'URL of an OpenTelemetry collector, as http://127.0.0.1:4318, to send traces to (none)',
+      meaning: 'URL of an OpenTelemetry collector, as http://127.0.0.1:4318, to send traces and metrics to (none)',
     },
     otlpTracesEndpoint: {
       variable: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
       meaning: 'the same as a full URL, if traces go to another place or path',
+    },
+    otlpMetricsEndpoint: {
+      variable: 'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT',
+      meaning: 'the same for metrics',
+    },
+    tracesExporter: { variable: 'OTEL_TRACES_EXPORTER', meaning: 'otlp, or none to send no traces (otlp)' },
+    metricsExporter: { variable: 'OTEL_METRICS_EXPORTER', meaning: 'otlp, or none to send no metrics (otlp)' },
+    metricsIntervalMs: {
+      variable: 'OTEL_METRIC_EXPORT_INTERVAL',
+      meaning: 'milliseconds from one push of the metrics to the next (60000)',
     },
     otlpProtocol: {
       variable: 'OTEL_EXPORTER_OTLP_PROTOCOL',
@@ -53,7 +73,7 @@ export const telemetrySettings = defineSettings({
     otlpCompression: { variable: 'OTEL_EXPORTER_OTLP_COMPRESSION', meaning: 'gzip or none (none)' },
     otlpTimeoutMs: {
       variable: 'OTEL_EXPORTER_OTLP_TIMEOUT',
-      meaning: 'milliseconds for sending one batch of spans, retries included (10000)',
+      meaning: 'milliseconds for sending one batch, retries included (10000)',
     },
     tracesSampler: {
       variable: 'OTEL_TRACES_SAMPLER',
@@ -63,10 +83,10 @@ export const telemetrySettings = defineSettings({
       variable: 'OTEL_TRACES_SAMPLER_ARG',
       meaning: `share of the traces that a sampler with a ratio records, from 0 to 1 (${RATIO})`,
     },
-    otelServiceName: { variable: 'OTEL_SERVICE_NAME', meaning: `service.name of the spans (${SERVICE_NAME})` },
+    otelServiceName: { variable: 'OTEL_SERVICE_NAME', meaning: `service.name of all that is sent (${SERVICE_NAME})` },
     otelResource: {
       variable: 'OTEL_RESOURCE_ATTRIBUTES',
-      meaning: 'attributes of every span, as deployment.environment.name=staging, separated by commas',
+      meaning: 'attributes of all that is sent, as deployment.environment.name=staging, separated by commas',
     },
     otelDelayMs: {
       variable: 'OTEL_BSP_SCHEDULE_DELAY',
@@ -79,31 +99,57 @@ export const telemetrySettings = defineSettings({
     otelDisabled: { variable: 'OTEL_SDK_DISABLED', meaning: 'true switches telemetry off' },
   },
   read: (read) => {
-    const base = read.url('otlpEndpoint', ['http:', 'https:']);
-    const url =
-      read.url('otlpTracesEndpoint', ['http:', 'https:']) ?? (base && `${base.replace(/\/+$/, '')}/v1/traces`);
-    const sampler = read.oneOf('tracesSampler', SAMPLERS, SAMPLERS[0]);
-    const settings = {
-      protocol: read.oneOf('otlpProtocol', OTLP_PROTOCOLS, OTLP_PROTOCOLS[0]),
-      headers: pairsOf(read, 'otlpHeaders'),
-      compression: read.oneOf('otlpCompression', ['gzip', 'none'], 'none'),
-      timeoutMs: read.integer('otlpTimeoutMs', { otherwise: 10_000, min: 1, max: 600_000 }),
-      sampler,
+    const base = read.url('otlpEndpoint', ['http:', 'https:'])?.replace(/\/+$/, '');
+    const urlOf = (path: string, own: string | undefined) => own ?? (base && `${base}/v1/${path}`);
+    const tracesUrl = urlOf('traces', read.url('otlpTracesEndpoint', ['http:', 'https:']));
+    const metricsUrl = urlOf('metrics', read.url('otlpMetricsEndpoint', ['http:', 'https:']));
+    const isDisabled = read.boolean('otelDisabled');
+    const sendsTraces = read.oneOf('tracesExporter', EXPORTERS, EXPORTERS[0]) === 'otlp' && !isDisabled;
+    const sendsMetrics = read.oneOf('metricsExporter', EXPORTERS, EXPORTERS[0]) === 'otlp' && !isDisabled;
+    const otlp = otlpOf(read);
+    const traces = {
+      sampler: read.oneOf('tracesSampler', SAMPLERS, SAMPLERS[0]),
       ratio: ratioOf(read),
       delayMs: read.integer('otelDelayMs', { otherwise: 5_000, min: 1, max: 600_000 }),
       queueMax: read.integer('otelQueueMax', { otherwise: 2_048, min: 1, max: 1_000_000 }),
-      resource: {
-        'service.name': SERVICE_NAME,
-        ...pairsOf(read, 'otelResource'),
-        ...(read.text('otelServiceName') === undefined ? {} : { 'service.name': read.text('otelServiceName')! }),
-      },
     };
-    const isOn = url !== undefined && !read.boolean('otelDisabled');
-    /** Undefined if there is no telemetry. */
-    const traces: TraceSettings | undefined = isOn ? { url, ...settings } : undefined;
-    return { traces };
+    const intervalMs = read.integer('metricsIntervalMs', { otherwise: 60_000, min: 10, max: 86_400_000 });
+    const values: TelemetrySettings = {
+      traces: tracesUrl !== undefined && sendsTraces ? { url: tracesUrl, ...otlp, ...traces } : undefined,
+      sentMetrics: metricsUrl !== undefined && sendsMetrics ? { url: metricsUrl, ...otlp, intervalMs } : undefined,
+    };
+    return values;
   },
 });
+
+/** What is sent; undefined if it is not. */
+export interface TelemetrySettings {
+  readonly traces: TraceSettings | undefined;
+  readonly sentMetrics: MetricsSettings | undefined;
+}
+
+type OtlpNames =
+  | 'otlpProtocol'
+  | 'otlpHeaders'
+  | 'otlpCompression'
+  | 'otlpTimeoutMs'
+  | 'otelResource'
+  | 'otelServiceName';
+
+function otlpOf(read: SettingsReader<OtlpNames>): Omit<OtlpSettings, 'url'> {
+  const serviceName = read.text('otelServiceName');
+  return {
+    protocol: read.oneOf('otlpProtocol', OTLP_PROTOCOLS, OTLP_PROTOCOLS[0]),
+    headers: pairsOf(read, 'otlpHeaders'),
+    compression: read.oneOf('otlpCompression', ['gzip', 'none'], 'none'),
+    timeoutMs: read.integer('otlpTimeoutMs', { otherwise: 10_000, min: 1, max: 600_000 }),
+    resource: {
+      'service.name': SERVICE_NAME,
+      ...pairsOf(read, 'otelResource'),
+      ...(serviceName === undefined ? {} : { 'service.name': serviceName }),
+    },
+  };
+}
 
 function ratioOf(read: SettingsReader<'tracesSamplerArg'>): number {
   const text = read.text('tracesSamplerArg');

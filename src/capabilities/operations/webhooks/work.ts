@@ -1,5 +1,5 @@
 import { effectSpan } from '../../../engine/inspection/span-names.ts';
-import { isSampled, parseTrace, type TraceHeaders, traceHeaders } from '../../../protocol/format/trace.ts';
+import { parseTrace, type TraceHeaders, traceHeaders } from '../../../protocol/format/trace.ts';
 import type { DeliveryState } from '../../../protocol/operations/webhooks.ts';
 import type { RunEvent } from '../../../protocol/running/events.ts';
 import { changeOf } from '../../../runtime/change.ts';
@@ -212,7 +212,7 @@ class DeliveryWorker {
     if (!trace) return send(undefined);
     const spanId = spanIdOf(effectSpan(deliveryId, cursor.attempts));
     const headers = traceHeaders(trace, spanId);
-    if (!tracing || !isSampled(trace)) return send(headers);
+    if (!tracing?.isObserved(trace)) return send(headers);
     const activity = { runId, workflowId: cursor.workflowId, trace, spanId, parentSpanId: trace.spanId };
     return tracing.observe(activity, () => send(headers), reportOf);
   }

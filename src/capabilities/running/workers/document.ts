@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../../protocol/format/json.ts';
+import type { TraceHeaders } from '../../../protocol/format/trace.ts';
 import type { WorkerChild, WorkerTask, WorkerType, WorkerTypeRequest } from '../../../protocol/running/workers.ts';
 import type { WorkerTaskRow, WorkerTypeRow } from './records.ts';
 
@@ -19,7 +20,7 @@ export function declarationOf({ body }: Pick<WorkerTypeRow, 'body'>): WorkerType
 
 /** A task as the worker that has leased it sees it. */
 export function taskDocument(row: WorkerTaskRow): WorkerTask {
-  const { config, inputs, answers = [], children = [], waitedUntil } = bodyOf(row);
+  const { config, inputs, answers = [], children = [], waitedUntil, trace } = bodyOf(row);
   return {
     taskId: row.task_id,
     epoch: row.epoch,
@@ -34,6 +35,7 @@ export function taskDocument(row: WorkerTaskRow): WorkerTask {
     ...(answers.length === 0 ? {} : { answers: [...answers] }),
     ...(children.length === 0 ? {} : { children: [...children] }),
     ...(waitedUntil === undefined ? {} : { waitedUntil }),
+    ...trace,
   };
 }
 
@@ -44,6 +46,7 @@ export interface TaskBody {
   readonly answers?: readonly unknown[];
   readonly children?: readonly WorkerChild[];
   readonly waitedUntil?: string;
+  readonly trace?: TraceHeaders | undefined;
 }
 
 /** The content of a task that is not over. */

@@ -94,7 +94,7 @@ export class WorkerNodes {
         type_id: node.typeId,
         pool: type.pool,
         // Another attempt does not ask again what was answered already.
-        body: JSON.stringify({ config, inputs, answers } satisfies TaskBody),
+        body: JSON.stringify({ config, inputs, answers, trace: holder.trace() } satisfies TaskBody),
         deadline,
       }),
     ]);

@@ -96,7 +96,7 @@ function schemaOf({ name: _name, type, required, defaultValue, format: _format, 
   return required || defaultValue !== undefined ? schema : Type.Optional(schema);
 }
 
-const MAKERS: Readonly<Record<WorkflowVariable['type'], (options: object) => TSchema>> = {
+const MAKERS: Readonly<Record<WorkflowVariable['type'], (options: JsonObject) => TSchema>> = {
   string: Type.String,
   number: Type.Number,
   boolean: Type.Boolean,

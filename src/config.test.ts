@@ -118,6 +118,7 @@ describe('a setting', () => {
     ['DATABASE_URL', 'postgres://a:1,b:2/x', { databaseUrl: 'postgres://a:1,b:2/x' }],
     ['CAPSTAN_WORKFLOWS', './flows', { workflowsFolder: './flows' }],
     ['CAPSTAN_PROJECT', './mine', { projectFolder: './mine' }],
+    ['CAPSTAN_SHARED_TENANT', 'acme', { sharedTenant: 'acme' }],
     ['CAPSTAN_PACKS', './packs', { packFolder: './packs' }],
     ['CAPSTAN_PUBLIC_URL', 'https://runs.example.com/', { publicUrl: 'https://runs.example.com' }],
     ['CAPSTAN_CONFORMANCE', '1', { conformance: true }],

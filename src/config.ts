@@ -42,6 +42,11 @@ const serverSettings = defineSettings({
       flag: '--project <folder>',
       meaning: 'folder of a project (capstan.config.ts) whose nodes and workflows are served instead of the examples',
     },
+    sharedTenant: {
+      variable: 'CAPSTAN_SHARED_TENANT',
+      meaning:
+        'tenant whose runs are started by triggers and schedules of the workflows of the host (default, for those of a project; none otherwise)',
+    },
     log: {
       variable: 'CAPSTAN_LOG',
       flag: '--log <level>',
@@ -101,6 +106,8 @@ const serverSettings = defineSettings({
       databaseUrl: read.databaseUrl('databaseUrl'),
       workflowsFolder: read.text('workflows'),
       projectFolder: read.text('project'),
+      /** For whom triggers of shared workflows start runs. */
+      sharedTenant: read.identifier('sharedTenant'),
       logLevel: log === 'pretty' || log === 'json' ? 'info' : log,
       /** Undefined if whoever starts the host decides: text for people at a terminal, JSON elsewhere. */
       prettyLog: log === 'pretty' ? true : log === 'json' ? false : undefined,

@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Assembly, buildCapabilities, ContributionView } from './capabilities/build.ts';
 import type { Host } from './capabilities/capability.ts';
+import { hostCaller } from './capabilities/host-caller.ts';
 import { capabilities, loadConformance, type MountedWith, type Services } from './capabilities/index.ts';
-import type { BoundRoute } from './capabilities/request.ts';
+import type { BoundRoute, Caller } from './capabilities/request.ts';
 import type { Config } from './config.ts';
 import { completeWorkflow } from './engine/definition/complete.ts';
 import { EXAMPLES } from './examples.ts';
@@ -112,9 +113,10 @@ async function startOn<Extra extends object>(
   const { host, assembly } = built;
   store.onHint((topic) => host.runtime.hub.receiveHint(topic));
   for (const { prepare } of assembly.parts) await prepare?.();
-  const { workflowsFolder, projectFolder } = config;
+  const { workflowsFolder, projectFolder, sharedTenant } = config;
   const folder = workflowsFolder ?? (projectFolder === undefined ? fileURLToPath(EXAMPLES) : undefined);
-  if (folder !== undefined) await loadWorkflows(host, assembly.services, folder);
+  const servedFor = sharedTenant === undefined ? undefined : hostCaller(sharedTenant);
+  if (folder !== undefined) await loadWorkflows(host, assembly.services, { folder, servedFor });
   const server = createEdge(built, config, system);
   await store.commit([maintenanceWork()]);
   const closeControls = await openControls(store, config, system);
@@ -344,12 +346,16 @@ function onEachPath(route: BoundRoute): readonly BoundRoute[] {
 const checkShape = validator(AuthoredWorkflow, 'body');
 
 /** Loads definitions that every tenant may run. Loading them again changes nothing. */
-async function loadWorkflows({ runtime }: Host, { workflows }: Services, folder: string): Promise<void> {
+async function loadWorkflows(
+  { runtime }: Host,
+  { workflows }: Services,
+  { folder, servedFor }: { readonly folder: string; readonly servedFor: Caller | undefined },
+): Promise<void> {
   const files = (await readdir(folder)).filter((name) => name.endsWith('.json')).sort();
   for (const file of files) {
     const path = join(folder, file);
     const definition = await readJson(path);
-    const register = () => workflows.registerShared(completeWorkflow(definition as AuthoredWorkflow));
+    const register = () => workflows.registerShared(completeWorkflow(definition as AuthoredWorkflow), { servedFor });
     const outcome = checkShape(definition) ?? (await perform(runtime, register));
     if (isRefusal(outcome)) throw new Error(`${path}: ${outcome.message}`);
   }

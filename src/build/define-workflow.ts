@@ -8,7 +8,7 @@ import { type OwnWorkflow, placedAt } from './own-workflow.ts';
 
 /** What a workflow in code says about itself. */
 export interface WorkflowHead<V extends TProperties>
-  extends Pick<AuthoredWorkflow, 'id' | 'name' | 'description' | 'settings' | 'metadata' | 'triggers' | 'channels'> {
+  extends Omit<AuthoredWorkflow, '$schema' | 'nodes' | 'edges' | 'version' | 'variables'> {
   /** `1.0` by default. */
   readonly version?: string;
   /**

@@ -33,7 +33,7 @@ export type After = Step<unknown> | Way | readonly (Step<unknown> | Way)[];
 export interface StepSettings
   extends Pick<
     NonNullable<AuthoredWorkflow['nodes'][number]>,
-    'name' | 'notes' | 'artifactType' | 'outputRole' | 'outputSensitivity' | 'disabled' | 'agent'
+    'name' | 'notes' | 'position' | 'artifactType' | 'outputRole' | 'outputSensitivity' | 'disabled' | 'agent'
   > {
   /** Steps whose outputs it uses need not be named here. */
   readonly after?: After;
@@ -130,6 +130,7 @@ export class FlowBuilder<V extends TProperties> implements Flow<V> {
     const {
       name,
       notes,
+      position,
       artifactType,
       outputRole,
       outputSensitivity,
@@ -140,8 +141,9 @@ export class FlowBuilder<V extends TProperties> implements Flow<V> {
       inputs,
       ...config
     } = given;
-    const settings = { name, notes, artifactType, outputRole, outputSensitivity, disabled, agent, after, retry };
-    return this.#add(id, 'core.approvalGate', { ...defined(settings), ...(inputs ? { inputs } : {}), config });
+    const shown = { name, notes, position, artifactType, outputRole, outputSensitivity, disabled };
+    const settings = { ...defined(shown), ...defined({ agent, after, retry }) };
+    return this.#add(id, 'core.approvalGate', { ...settings, ...(inputs ? { inputs } : {}), config });
   };
 
   readonly set = <T>(

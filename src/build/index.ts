@@ -1,5 +1,6 @@
 /** What programs and projects are built with: nodes and workflows of your own, and hosts that run them. */
 export { Type } from 'typebox';
+export type { AuthoredWorkflow } from '../protocol/running/workflows.ts';
 export {
   type ChildOutcome,
   defineNode,

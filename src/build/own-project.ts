@@ -1,4 +1,6 @@
 import { defineCapability } from '../capabilities/capability.ts';
+import { hostCaller } from '../capabilities/host-caller.ts';
+import type { Caller } from '../capabilities/request.ts';
 import { Workflows } from '../capabilities/running/workflows/door.ts';
 import { completeWorkflow } from '../engine/definition/complete.ts';
 import { validator } from '../http/validation.ts';
@@ -13,25 +15,33 @@ import { ProjectProblem } from './project-problem.ts';
 
 const checkShape = validator(AuthoredWorkflow, 'body');
 
-/** A capability that adds the nodes and workflows of a project to a host: pass it to `startHost`. */
-export function ownProject(project: Project) {
+/**
+ * A capability that adds the nodes and workflows of a project to a host: pass it to `startHost`. Triggers and schedules of
+ * its workflows start runs of `tenant`; without one they are not served.
+ */
+export function ownProject(project: Project, tenant?: string) {
   const types = nodeTypesOf(project.nodes);
+  const servedFor = tenant === undefined ? undefined : hostCaller(tenant);
   return defineCapability({
     name: 'project',
     needs: [Workflows],
     nodes: () => types,
     build: ({ runtime }, { workflows }) => ({
       prepare: async () => {
-        for (const workflow of project.workflows) await register(runtime, workflows, workflow);
+        for (const workflow of project.workflows) await register(runtime, workflows, { workflow, servedFor });
       },
     }),
   });
 }
 
 /** Every tenant may run what a project has. Registering it again changes nothing. */
-async function register(runtime: Runtime, workflows: Workflows, workflow: AuthoredWorkflow): Promise<void> {
-  const outcome =
-    checkShape(workflow) ?? (await perform(runtime, () => workflows.registerShared(completeWorkflow(workflow))));
+async function register(
+  runtime: Runtime,
+  workflows: Workflows,
+  { workflow, servedFor }: { readonly workflow: AuthoredWorkflow; readonly servedFor: Caller | undefined },
+): Promise<void> {
+  const store = () => workflows.registerShared(completeWorkflow(workflow), { servedFor });
+  const outcome = checkShape(workflow) ?? (await perform(runtime, store));
   if (isRefusal(outcome)) throw new ProjectProblem(problemsOf(workflow, outcome));
 }
 

@@ -54,7 +54,10 @@ export async function runWorker(options: WorkerOptions): Promise<void> {
   await Promise.all(working);
 }
 
-function declarationOf({ description, timeoutMs, ...node }: OwnNode, pool: string | undefined): WorkerTypeRequest {
+function declarationOf(
+  { description, timeoutMs, tool, safety, ...node }: OwnNode,
+  pool: string | undefined,
+): WorkerTypeRequest {
   return {
     description,
     ...schemaMember('config', node.config),
@@ -62,6 +65,7 @@ function declarationOf({ description, timeoutMs, ...node }: OwnNode, pool: strin
     ...schemaMember('outputs', node.outputs),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     ...(pool === undefined ? {} : { pool }),
+    ...(tool ? { tool: safety } : {}),
   };
 }
 

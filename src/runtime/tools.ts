@@ -77,20 +77,73 @@ export class ToolFailure extends Error {
   override readonly name = 'ToolFailure';
 }
 
-/** The source whose scope is in the tool's name; undefined for an unknown scope. */
-function sourceOf(sources: readonly ToolSource[], name: string): ToolSource | undefined {
-  const scope = name.slice(0, Math.max(0, name.indexOf(':')));
-  return sources.find((source) => source.scope === scope);
+/**
+ * A tool has no answer yet, and others will wake the run when there is one. The call is made again then, or at the time
+ * `until`; it is the same effect, so what was handed over is not handed over twice.
+ */
+export class ToolAwaited extends Error {
+  override readonly name = 'ToolAwaited';
+  readonly until: number;
+  /** What the log of the run should say about the wait. */
+  readonly note: string | undefined;
+
+  constructor(until: number, note?: string) {
+    super('waiting for a tool');
+    this.until = until;
+    this.note = note;
+  }
 }
 
-/** Finds a tool by its full name, in the source of its scope. */
+/** What is known about a tool that is somebody's own code: what its author says. */
+export function ownTraits(safety: 'pure' | 'read' | 'write'): ToolTraits {
+  if (safety === 'pure') return { safetyTier: 'pure', egress: 'none', replayPolicy: 'deterministic' };
+  return { safetyTier: safety, egress: 'host-owned', replayPolicy: 'non-deterministic' };
+}
+
+/** The arguments of a node that is a tool: its config and its inputs, each by its JSON Schema. */
+export function nodeArguments(config: object, inputs: object): JsonObject {
+  const { properties = {}, required = [] } = config as { properties?: JsonObject; required?: readonly string[] };
+  return {
+    type: 'object',
+    properties: { config: { type: 'object', properties, required, additionalProperties: false }, inputs },
+    required: required.length > 0 ? ['config'] : [],
+    additionalProperties: false,
+  };
+}
+
+/** The sources whose scope is in the tool's name; the first that has the tool is asked. */
+function sourcesOf(sources: readonly ToolSource[], name: string): readonly ToolSource[] {
+  const scope = name.slice(0, Math.max(0, name.indexOf(':')));
+  return sources.filter((source) => source.scope === scope);
+}
+
+/** A tool and where it comes from. */
+interface FoundTool {
+  readonly source: ToolSource;
+  readonly tool: Tool;
+}
+
+async function find(
+  sources: readonly ToolSource[],
+  user: Visibility,
+  name: string,
+  signal?: AbortSignal,
+): Promise<FoundTool | undefined> {
+  for (const source of sourcesOf(sources, name)) {
+    const tool = await source.find(user, name, signal);
+    if (tool) return { source, tool };
+  }
+  return undefined;
+}
+
+/** Finds a tool by its full name, in the sources of its scope. */
 export async function findTool(
   sources: readonly ToolSource[],
   user: Visibility,
   name: string,
   signal?: AbortSignal,
 ): Promise<Tool | undefined> {
-  return sourceOf(sources, name)?.find(user, name, signal);
+  return (await find(sources, user, name, signal))?.tool;
 }
 
 /** How long people who look at tools wait for one of another server. Agents wait longer. */
@@ -101,11 +154,10 @@ export async function findAvailable(
   { tools, clock }: { readonly tools: readonly ToolSource[]; readonly clock: Clock },
   user: Visibility,
   name: string,
-): Promise<{ readonly source: ToolSource; readonly tool: Tool } | undefined> {
-  const source = sourceOf(tools, name);
-  const tool = source && (await withTimeout(clock, LOOK_MS, source.find(user, name)));
-  const isThere = tool && !('isUnavailable' in tool && tool.isUnavailable === true);
-  return isThere ? { source, tool } : undefined;
+): Promise<FoundTool | undefined> {
+  const found = await withTimeout(clock, LOOK_MS, find(tools, user, name));
+  const isThere = found && !('isUnavailable' in found.tool && found.tool.isUnavailable === true);
+  return isThere ? found : undefined;
 }
 
 /** The description of a tool without its implementation, so that it can be stored or sent. */

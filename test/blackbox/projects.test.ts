@@ -9,6 +9,7 @@ import { KEYS } from '../support/host.ts';
 import { eventsOf } from '../support/interrupts.ts';
 import { expectSoundLog, killableHosts } from '../support/killed.ts';
 import { runProgram } from '../support/process.ts';
+import { fromGitHub, ISSUE_OPENED, send } from '../support/senders.ts';
 import { until } from '../support/until.ts';
 
 /** Goal: a folder of code is a host. Method: projects are written to the disk, and the program is started on them. */
@@ -64,6 +65,11 @@ describe('capstan init', () => {
     expect(pushed).toMatchObject({ code: 0, output: 'remind-of-invoice: version 1\n' });
     const { body } = await host.as('owner').get('/v1/host/capstan/workflows?limit=200');
     expect(body.items.find(({ id }: { id: string }) => id === 'remind-of-invoice')).toMatchObject({ shared: false });
+    const pulled = join(newFolder(), 'pulled');
+    const asCode = await runProgram(['workflows', 'pull', pulled, '--code'], environment);
+    expect(asCode, asCode.output).toMatchObject({ code: 0 });
+    expect(readFileSync(join(pulled, 'remind-of-invoice.ts'), 'utf8')).toContain("node('invoice', 'acme.fetchInvoice'");
+    expect(await runProgram(['workflows', 'push', pulled], environment)).toEqual(pushed);
     await stop(host);
   });
 
@@ -109,6 +115,53 @@ describe('a project with a problem', () => {
     const { code, output } = await runProgram(['serve', '--project', newFolder()], { PORT: '0' });
     expect(code).toBe(1);
     expect(output).toContain('has no capstan.config.ts');
+  });
+});
+
+const STARTED_BY_OTHERS = `import { defineProject, defineWorkflow, Type } from ${BUILD};
+const hooked = defineWorkflow(
+  {
+    id: 'hooked',
+    variables: { number: Type.Number() },
+    triggers: [
+      { id: 'issues', type: 'webhook', config: { scheme: 'github', inputs: { number: 'body.issue.number' } } },
+      { id: 'yearly', type: 'schedule', config: { cron: '0 0 1 1 *', inputs: { number: 1 } } },
+    ],
+  },
+  ({ node, variables }) => void node('echo', 'core.identity', { inputs: { number: variables.number } }),
+);
+export default defineProject({ workflows: [hooked] });
+`;
+
+describe('triggers of a project', () => {
+  it('start runs of one tenant, keep their URLs, and give way to those of the tenant itself', async () => {
+    const folder = projectOf({ 'capstan.config.ts': STARTED_BY_OTHERS });
+    const environment = { ...environmentOf(folder), CAPSTAN_SHARED_TENANT: 'alpha' };
+    const [triggers, secret] = ['/v1/host/capstan/triggers?workflowId=hooked', 'a-secret-of-the-sender'];
+    const first = await start(environment);
+    const [trigger, ...more] = (await first.as('owner').get(triggers)).body.items;
+    expect([trigger.name, more]).toEqual(['issues', []]);
+    expect((await first.as('other').get(triggers)).body.items).toEqual([]);
+    const { body: schedules } = await first.as('owner').get('/v1/host/capstan/schedules?workflowId=hooked');
+    expect(schedules.items).toMatchObject([{ belongsTo: 'workflow:hooked/yearly' }]);
+    await first.as('owner').post(`/v1/host/capstan/triggers/${trigger.id}:rotate`, { secret });
+    await stop(first);
+
+    const second = await start(environment);
+    const owner = second.as('owner');
+    const [same] = (await owner.get(triggers)).body.items;
+    expect(new URL(same.url).pathname).toBe(new URL(trigger.url).pathname);
+    const { body } = await send(same.url, fromGitHub(secret, ISSUE_OPENED));
+    const run = await owner.ended(body.runId);
+    expect(run).toMatchObject({ status: 'completed', nodeStates: { echo: { outputs: { number: 1347 } } } });
+    expect(run.owner).toMatchObject({ tenant: 'alpha', principal: 'trigger:hooked/issues' });
+    const own = { id: 'hooked', version: '1', nodes: [{ id: 'a', typeId: 'core.noop' }] };
+    expect((await owner.post('/v1/host/capstan/workflows', own)).status).toBe(201);
+    await stop(second);
+
+    const third = await start(environment);
+    expect((await third.as('owner').get(triggers)).body.items).toEqual([]);
+    await stop(third);
   });
 });
 

@@ -96,6 +96,7 @@ const FIELDS: Readonly<Record<string, Fields>> = {
     ...all('description pool', ['workers', 'is listed while it is declared']),
     ...all('config inputs outputs', ['workers', 'refuses what does not fit its schemas']),
     timeoutMs: ['workers', 'fails when no worker has a result in time'],
+    tool: ['workers', 'is called by agents as a tool'],
   },
   claimWorkerTasks: {
     types: ['workers', 'is handed over with its config and inputs'],

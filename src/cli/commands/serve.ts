@@ -13,6 +13,8 @@ import { collectGarbageWhenIdle } from '../../system/memory.ts';
 import { realClock, realIds, realLog } from '../../system/real.ts';
 import { startFailure } from '../start-failure.ts';
 
+/** The tenant that the first start creates. */
+const FIRST_TENANT = 'default';
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
 /** The answers of the model that stands in for a real one. */
@@ -79,13 +81,16 @@ interface LoadedProject {
   readonly workflowIds: readonly string[];
 }
 
-async function loadProjectOrFail({ projectFolder }: Config): Promise<LoadedProject | 'failed' | undefined> {
+async function loadProjectOrFail({
+  projectFolder,
+  sharedTenant = FIRST_TENANT,
+}: Config): Promise<LoadedProject | 'failed' | undefined> {
   if (projectFolder === undefined) return undefined;
   const { loadProject, ownProject, ProjectProblem, settingsOf } = await import('../../build/projects.ts');
   try {
     const project = await loadProject(projectFolder);
     const workflowIds = project.workflows.map(({ id }) => id);
-    return { capability: ownProject(project), settings: settingsOf(project), workflowIds };
+    return { capability: ownProject(project, sharedTenant), settings: settingsOf(project), workflowIds };
   } catch (error) {
     if (!(error instanceof ProjectProblem)) throw error;
     fail(`Capstan could not load the project:\n${error.message}`, EXIT_FAILED);
@@ -122,7 +127,7 @@ function fail(message: string, exitCode: number): void {
 
 function firstSteps(url: string, key: string, project: LoadedProject | undefined): string {
   const created = `
-Created the tenant "default" with this owner key. Store it now; it is not shown again.
+Created the tenant "${FIRST_TENANT}" with this owner key. Store it now; it is not shown again.
 
   ${key}
 `;

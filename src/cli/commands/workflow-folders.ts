@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Client, RefusedError } from '../../client/index.ts';
 import { canonicalJson, isObject } from '../../protocol/format/json.ts';
@@ -100,23 +100,27 @@ function byName(value: unknown): Readonly<Record<string, unknown>> | undefined {
   return named.every(([name]) => typeof name === 'string') ? Object.fromEntries(named) : undefined;
 }
 
-/** `capstan workflows pull`. */
+/** `capstan workflows pull`; with `--code`, a folder that is empty becomes a project. */
 export const pull: CommandSpec = {
   name: 'pull',
   takes: '<folder>',
-  summary: 'Write your workflows on the host into a folder, as JSON files that push and projects take',
+  summary: 'Write your workflows on the host into a folder, as files that push and projects take',
+  flags: { '--code': 'as TypeScript instead of JSON: code that makes the same definitions again' },
   example: 'workflows pull backup',
-  async run(context, { args: [folder = '.'] }) {
+  async run(context, { args: [folder = '.'], options }) {
     const client = await context.client();
     mkdirSync(folder, { recursive: true });
-    const written: string[] = [];
+    const pulled: WorkflowDefinition[] = [];
     for await (const { id, shared } of client.each('listWorkflows')) {
-      if (shared) continue;
-      // A name from outside never leads out of the folder.
-      const file = join(folder, `${encodeURIComponent(id)}.json`);
-      writeFileSync(file, `${JSON.stringify(await client.readWorkflow(id), null, 2)}\n`);
-      written.push(file);
+      if (!shared) pulled.push(await client.readWorkflow(id));
     }
+    pulled.sort((a, b) => (a.id < b.id ? -1 : 1));
+    const files = options.code ? await codeFiles(folder, pulled) : pulled.map(jsonFile);
+    const written = files.map(({ name, text }) => {
+      const file = join(folder, name);
+      writeFileSync(file, text);
+      return file;
+    });
     context.show(
       written,
       () => (written.length === 0 ? ['You have no workflows of your own there.'] : written),
@@ -125,3 +129,36 @@ export const pull: CommandSpec = {
     return EXIT.done;
   },
 };
+
+interface TextFile {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** A name from outside never leads out of the folder. */
+function jsonFile(definition: WorkflowDefinition): TextFile {
+  return { name: `${encodeURIComponent(definition.id)}.json`, text: `${JSON.stringify(definition, null, 2)}\n` };
+}
+
+/** A file for each workflow, and one for the project unless the folder has one: that is its author's. */
+async function codeFiles(folder: string, pulled: readonly WorkflowDefinition[]): Promise<TextFile[]> {
+  // Imported late: it loads what projects are built with.
+  const { workflowSource } = await import('../../build/workflow-source.ts');
+  const sources = pulled.map((definition) => ({
+    file: encodeURIComponent(definition.id),
+    ...workflowSource(definition),
+  }));
+  const files = sources.map(({ file, text }) => ({ name: `${file}.ts`, text }));
+  const isProject = readdirSync(folder).some((name) => name.startsWith('capstan.config.'));
+  if (isProject || sources.length === 0) return files;
+  const imports = sources.map(({ file, name }) => `import { ${name} } from './${file}.ts';\n`);
+  const names = sources.map(({ name }) => `    ${name},\n`);
+  const text = `import { defineProject } from 'capstan/build';
+${imports.join('')}
+export default defineProject({
+  workflows: [
+${names.join('')}  ],
+});
+`;
+  return [...files, { name: 'capstan.config.ts', text }];
+}

@@ -35,6 +35,11 @@ const members = {
     Type.Integer({ minimum: 1, maximum: TIMEOUT_MAX_MS, description: 'Longest time of an attempt, waiting included' }),
   ),
   pool: Optional(PoolName),
+  tool: Optional(
+    OneOf(['pure', 'read', 'write'], {
+      description: 'Lets agents call it as `openwop:<typeId>`; says what it does to the world',
+    }),
+  ),
 };
 
 /** Declares a node type whose attempts are made by workers. */

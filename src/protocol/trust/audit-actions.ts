@@ -21,6 +21,8 @@ export const AUDIT_ACTIONS = {
   'trigger.replace': 'A caller registered a workflow in which such a trigger differs.',
   'trigger.remove': 'A caller registered a workflow without such a trigger, or removed the workflow.',
   'trigger.rotate': 'A caller replaced the signing secret or the URL of a trigger.',
+  'worker.declare': 'A caller declared a node type that workers serve, or changed its declaration.',
+  'worker.remove': 'A caller removed the declaration of such a type.',
   'heartbeat.create': 'A caller created a heartbeat.',
   'heartbeat.pause': 'A caller paused a heartbeat.',
   'heartbeat.resume': 'A caller resumed a heartbeat.',

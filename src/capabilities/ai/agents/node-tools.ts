@@ -7,6 +7,8 @@ import type { NodeAsTool, NodeContext, NodeType, Outcome } from '../../../runtim
 import type { Runtime } from '../../../runtime/runtime.ts';
 import {
   type CallableTool,
+  nodeArguments,
+  ownTraits,
   type ToolCaller,
   ToolFailure,
   type ToolSource,
@@ -25,7 +27,7 @@ interface NodeTool {
   readonly inputs?: TSchema;
 }
 
-const COMPUTES: ToolTraits = { safetyTier: 'pure', egress: 'none', replayPolicy: 'deterministic' };
+const COMPUTES = ownTraits('pure');
 const SENDS: ToolTraits = { safetyTier: 'write', egress: 'safe-fetch', replayPolicy: 'non-deterministic' };
 const computes = (description: string): NodeTool => ({ description, traits: COMPUTES });
 
@@ -80,9 +82,7 @@ export function nodeTools(runtime: Runtime): ToolSource {
 
 /** What a node of an operator's own code may do is what its author says. */
 function ownTool({ description, safety, inputs }: NodeAsTool): NodeTool {
-  const traits: ToolTraits =
-    safety === 'pure' ? COMPUTES : { safetyTier: safety, egress: 'host-owned', replayPolicy: 'non-deterministic' };
-  return { description, traits, inputs };
+  return { description, traits: ownTraits(safety), inputs };
 }
 
 function nodeTool(runtime: Runtime, type: NodeType, tool: NodeTool): CallableTool {
@@ -107,19 +107,8 @@ function argumentsOf(
   { config = {} }: NodeType,
   { config: narrowed = {}, inputs = Type.Object({}) }: NodeTool,
 ): JsonObject {
-  const { properties = {}, required = [] } = config as { properties?: JsonObject; required?: readonly string[] };
-  const settings = {
-    type: 'object',
-    properties: { ...properties, ...narrowed },
-    required,
-    additionalProperties: false,
-  };
-  return {
-    type: 'object',
-    properties: { config: settings, inputs },
-    required: required.length > 0 ? ['config'] : [],
-    additionalProperties: false,
-  };
+  const { properties = {} } = config as { properties?: JsonObject };
+  return nodeArguments({ ...config, properties: { ...properties, ...narrowed } }, inputs);
 }
 
 /** The context of a node without a run of its own: no variables, no answers, no children. */

@@ -6,6 +6,7 @@ import type { ResolvedAgent } from '../../../runtime/effects/agent.ts';
 import type { ModelMessage } from '../../../runtime/effects/model.ts';
 import { type NodeContext, NodeFailure, type NodeType, type Outcome } from '../../../runtime/node-type.ts';
 import { composePrompts, PROMPT_KEYS, promptMessages, promptRefProblems } from '../../../runtime/prompts.ts';
+import { ToolAwaited } from '../../../runtime/tools.ts';
 import type { SchemaRule } from './decision.ts';
 import { Awaiting, Invocation, invocationId, ruleOf } from './invocation.ts';
 
@@ -63,11 +64,19 @@ export const runAgent: NodeType = {
       return await new Invocation(context, assignment).run();
     } catch (error) {
       if (error instanceof Awaiting) return { children: error.children };
+      if (error instanceof ToolAwaited) return awaitTool(context, error);
       if (error instanceof NodeFailure && error.error.code !== 'envelope_refusal') recordFailure(context, agentId);
       throw error;
     }
   },
 };
+
+/** Sleeps until the tool has an answer; whoever brings it wakes the run. */
+function awaitTool({ node, emit }: NodeContext, { until, note }: ToolAwaited): Outcome {
+  const payload = { level: 'warn' as const, message: note ?? '', nodeId: node.id };
+  if (note !== undefined) emit({ type: 'log.appended', nodeId: node.id, payload });
+  return { sleepUntil: until, orWoken: true };
+}
 
 /** The agent that the node names, with the tools it may use. Fails the node if the agent does not exist. */
 export async function resolveAgent({ node, config, effects }: NodeContext): Promise<ResolvedAgent> {

@@ -1,5 +1,4 @@
 import { Type } from 'typebox';
-import type { RunError } from '../../../protocol/errors.ts';
 import { isObject, type JsonObject } from '../../../protocol/format/json.ts';
 import type { WaitsFor } from '../../../protocol/running/workers.ts';
 import { capabilityNotProvided } from '../../../runtime/node-start.ts';
@@ -18,8 +17,9 @@ import {
   type TimedTaskRow,
   type WorkerTypeRow,
 } from './records.ts';
-import { isOpen, isOwnName, isServed, lookAgainAt } from './rules.ts';
-import { TASK_HINT, type TaskQueue } from './task-queue.ts';
+import { resultOf, timedOut } from './results.ts';
+import { deadlineOf, isOpen, isOwnName, isServed, lookAgainAt, nobodyServes } from './rules.ts';
+import type { TaskQueue } from './task-queue.ts';
 import { nextCall } from './waits.ts';
 
 /** An attempt without a deadline looks for its outcome this often, should every wake-up get lost. */
@@ -98,7 +98,7 @@ export class WorkerNodes {
         deadline,
       }),
     ]);
-    this.#announce(holder.tenant);
+    this.#queue.tell(holder.tenant);
     if (!isServed(type.seen_at, context.now())) await tellNobodyServes(context);
     return sleep(context, deadline);
   }
@@ -110,13 +110,8 @@ export class WorkerNodes {
     const { holder, now } = context;
     const deadline = deadlineOf(type, now());
     await holder.commit([requeueTask({ ...task, body: JSON.stringify(next.body), deadline })]);
-    this.#announce(holder.tenant);
+    this.#queue.tell(holder.tenant);
     return sleep(context, deadline);
-  }
-
-  #announce(tenant: string): void {
-    this.#queue.announce(tenant);
-    this.#runtime.store.hint([`${TASK_HINT}:${tenant}`]);
   }
 
   /** Called again while the attempt is not over: at its deadline, or to see whether somebody serves the type. */
@@ -125,19 +120,15 @@ export class WorkerNodes {
     if (task.deadline !== null && now() >= task.deadline) {
       const isOurs = await holder.commit([cancelTask(holder.tenant, task.task_id)]);
       const last = isOurs ? undefined : await this.#find(context);
-      return last && last.state !== 'cancelled' ? ended(context, last, type) : { failed: timedOut(context) };
+      return last && last.state !== 'cancelled'
+        ? ended(context, last, type)
+        : { failed: timedOut(context.node.typeId) };
     }
     if (task.state === 'queued' && task.is_told === 0 && !isServed(type?.seen_at, task.now)) {
       await tellNobodyServes(context);
     }
     return sleep(context, task.deadline);
   }
-}
-
-/** When a call of the code has to be over, if it has to. */
-function deadlineOf(type: WorkerTypeRow | undefined, from: number): number | null {
-  const timeoutMs = type && declarationOf(type).timeoutMs;
-  return timeoutMs === undefined ? null : from + timeoutMs;
 }
 
 /** What leaves the host: the inputs that the definition or the declaration names, not everything that flows past. */
@@ -161,30 +152,14 @@ function sleep({ now, startedAt }: NodeContext, deadline: number | null): Outcom
 
 async function tellNobodyServes(context: NodeContext): Promise<void> {
   const { holder, node, emit } = context;
-  const message = `waiting for a worker of ${node.typeId}`;
-  emit({ type: 'log.appended', nodeId: node.id, payload: { level: 'warn', message, nodeId: node.id } });
+  const payload = { level: 'warn' as const, message: nobodyServes(node.typeId), nodeId: node.id };
+  emit({ type: 'log.appended', nodeId: node.id, payload });
   await holder.commit([markTold(holder.tenant, taskIdOf(context))]);
 }
 
-function timedOut({ node }: NodeContext): RunError {
-  return { code: 'node_timeout', message: `No worker of ${node.typeId} had a result in time.`, retryable: true };
-}
-
-interface Reported {
-  readonly outputs?: JsonObject;
-  readonly error?: RunError;
-  readonly logs?: readonly { readonly message: string; readonly fields?: JsonObject }[];
-}
-
 async function ended(context: NodeContext, task: TimedTaskRow, type: WorkerTypeRow | undefined): Promise<Outcome> {
-  if (task.outcome === null) return { failed: timedOut(context) };
-  const { outputs = {}, error, logs = [] } = JSON.parse(task.outcome) as Reported;
   const nodeId = context.node.id;
+  const { logs, ...result } = await resultOf(task, type, context.schemas);
   for (const line of logs) context.emit({ type: 'log.appended', nodeId, payload: { level: 'info', ...line, nodeId } });
-  if (error) return { failed: error };
-  const schema = type && declarationOf(type).outputs;
-  const problems = schema ? await context.schemas.validate(schema, outputs) : [];
-  if (problems.length === 0) return { done: { outputs } };
-  const message = `A worker of ${task.type_id} returned outputs that do not fit its schema: ${problems.join('; ')}.`;
-  return { failed: { code: 'invalid_outputs', message, retryable: false } };
+  return 'outputs' in result ? { done: { outputs: result.outputs } } : { failed: result.error };
 }

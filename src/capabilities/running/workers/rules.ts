@@ -1,6 +1,7 @@
 import { type Refusal, refuse } from '../../../protocol/errors.ts';
 import { WORKER_TYPE_ID } from '../../../protocol/running/workers.ts';
-import type { WorkerTaskRow } from './records.ts';
+import { declarationOf } from './document.ts';
+import type { WorkerTaskRow, WorkerTypeRow } from './records.ts';
 
 /** Types that one tenant may declare. */
 export const TYPES_MAX = 1_000;
@@ -31,6 +32,34 @@ export function checkTypeId(typeId: string): Refusal | undefined {
   if (isOwnName(typeId)) return undefined;
   const message = `${[...RESERVED].join(', ')} are reserved. Begin the name of the type with one of your own.`;
   return refuse('validation_error', message, { field: 'typeId' });
+}
+
+/** The refusal of a wait in a call by an agent. */
+export const TOOL_WAITS = refuse(
+  'validation_error',
+  'An agent called this node as a tool. Only a node with a run around it can wait for people, events, times or runs.',
+  { field: 'waitsFor' },
+);
+
+/** The id of the task of a call by an agent, which is the same however often the call is made. */
+export function toolTaskId(effectId: string): string {
+  return `tool-${effectId}`;
+}
+
+/** Whether a task is the call of an agent. */
+export function isToolTask(taskId: string): boolean {
+  return taskId.startsWith('tool-');
+}
+
+/** What the log of a run says while nobody serves a type. */
+export function nobodyServes(typeId: string): string {
+  return `waiting for a worker of ${typeId}`;
+}
+
+/** When a call of the code has to be over, if it has to. */
+export function deadlineOf(type: WorkerTypeRow | undefined, from: number): number | null {
+  const timeoutMs = type && declarationOf(type).timeoutMs;
+  return timeoutMs === undefined ? null : from + timeoutMs;
 }
 
 /** Whether an attempt has no outcome yet. */

@@ -16,7 +16,7 @@ import {
   type WorkerType,
   type WorkerTypeRequest,
 } from '../../../protocol/running/workers.ts';
-import { type Change, changeOf } from '../../../runtime/change.ts';
+import { and, type Change, changeOf } from '../../../runtime/change.ts';
 import { claimOf, type IntendedEffect, logicalInvocationId, namedEffect } from '../../../runtime/effects/ledger.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { type EffectRow, findEffect, settleEffect } from '../../../store/effects.ts';
@@ -24,6 +24,7 @@ import { wake } from '../../../store/queue.ts';
 import type { Unit, Write } from '../../../store/sql.ts';
 import { redactValue } from '../../../system/redaction.ts';
 import type { Caller } from '../../request.ts';
+import { type Audit, entryBy } from '../../trust/audit/door.ts';
 import { taskDocument, typeDocument } from './document.ts';
 import type { Workers } from './door.ts';
 import {
@@ -39,7 +40,16 @@ import {
   type WorkerReach,
   type WorkerTypeRow,
 } from './records.ts';
-import { checkTypeId, HOST_TYPE, isOpen, OTHER_POOL, TOO_MANY_TYPES, TYPES_MAX } from './rules.ts';
+import {
+  checkTypeId,
+  HOST_TYPE,
+  isOpen,
+  isToolTask,
+  OTHER_POOL,
+  TOO_MANY_TYPES,
+  TOOL_WAITS,
+  TYPES_MAX,
+} from './rules.ts';
 import { TaskQueue } from './task-queue.ts';
 
 const LEASE_OVER = refuse(
@@ -50,10 +60,12 @@ const LEASE_OVER = refuse(
 /** Node types that workers serve, and the attempts that they make. */
 export class WorkerService implements Workers {
   readonly #runtime: Runtime;
+  readonly #audit: Pick<Audit, 'entry'>;
   readonly queue: TaskQueue;
 
-  constructor(runtime: Runtime) {
+  constructor(runtime: Runtime, audit: Pick<Audit, 'entry'>) {
     this.#runtime = runtime;
+    this.#audit = audit;
     this.queue = new TaskQueue(runtime);
   }
 
@@ -71,7 +83,10 @@ export class WorkerService implements Workers {
     const body = JSON.stringify(rest);
     const row = { tenant, type_id: typeId, pool, body, updated_at: 0, seen_at: before?.seen_at ?? null };
     const refusals = { pool: OTHER_POOL };
-    return changeOf(typeDocument(row), [putWorkerType(row, boundTo)], { refusals });
+    const change = changeOf(typeDocument(row), [putWorkerType(row, boundTo)], { refusals });
+    // Every worker declares its types when it starts; what is as it was is nothing to record.
+    if (before?.pool === pool && before.body === body) return change;
+    return and(change, entryBy(this.#audit, caller.subject, 'worker.declare', typeId, { pool }));
   }
 
   async #unusableSchema(tenant: string, { config, inputs, outputs }: WorkerTypeRequest): Promise<Refusal | undefined> {
@@ -91,7 +106,8 @@ export class WorkerService implements Workers {
 
   async remove(caller: Caller, typeId: string): Promise<Change | Refusal> {
     const refusals = { type: NOT_FOUND };
-    return changeOf(undefined, [deleteWorkerType(reachOf(caller), typeId)], { refusals });
+    const change = changeOf(undefined, [deleteWorkerType(reachOf(caller), typeId)], { refusals });
+    return and(change, entryBy(this.#audit, caller.subject, 'worker.remove', typeId));
   }
 
   async claim(caller: Caller, request: ClaimTasksRequest, signal: AbortSignal): Promise<readonly WorkerTask[]> {
@@ -153,6 +169,7 @@ export class WorkerService implements Workers {
   }
 
   async suspend(caller: Caller, taskId: string, suspension: TaskSuspension): Promise<Change | Refusal> {
+    if (isToolTask(taskId)) return TOOL_WAITS;
     const { epoch, waitsFor } = suspension;
     return this.#end(caller, { taskId, epoch }, 'suspended', (held) => suspendTask(held, reported(waitsFor)));
   }
@@ -205,6 +222,10 @@ function reachOf({ subject, pool }: Caller): WorkerReach {
   return { tenant: subject.tenant, workspace: subject.workspace, pool };
 }
 
-function effectOf({ tenant, run_id: runId, node_id: nodeId, visit }: TimedTaskRow, name: string): IntendedEffect {
-  return { tenant, runId, nodeId, ...namedEffect(visit, name) };
+/** Calls by an agent are told apart by their tasks: they belong to one node, and their effects may have one name. */
+function effectOf(
+  { task_id, tenant, run_id: runId, node_id: nodeId, visit }: TimedTaskRow,
+  name: string,
+): IntendedEffect {
+  return { tenant, runId, nodeId, ...namedEffect(visit, isToolTask(task_id) ? `${task_id}:${name}` : name) };
 }

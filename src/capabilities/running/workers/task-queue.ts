@@ -33,6 +33,12 @@ export class TaskQueue {
     for (const look of this.#waiting.get(tenant) ?? []) look();
   };
 
+  /** Tells the claims of all hosts that a tenant has new tasks. */
+  tell(tenant: string): void {
+    this.announce(tenant);
+    this.#runtime.store.hint([`${TASK_HINT}:${tenant}`]);
+  }
+
   /** Leases tasks; waits for the first one as long as the request says. */
   async claim(reach: WorkerReach, request: TaskRequest, signal: AbortSignal): Promise<readonly WorkerTaskRow[]> {
     const { clock, store } = this.#runtime;

@@ -30,7 +30,7 @@ export interface Workflows {
   register(caller: Caller, definition: WorkflowDefinition): Promise<Change<RegisteredWorkflow> | Refusal>;
   /** The same for a workflow that the caller can see already; refused with 404 otherwise. */
   replace(caller: Caller, definition: WorkflowDefinition): Promise<Change<RegisteredWorkflow> | Refusal>;
-  /** Registers a definition for every tenant. It belongs to the host, so no companion changes with it. */
+  /** Registers a definition for every tenant. It belongs to the host; companions change for one tenant, if one is named. */
   registerShared(
     definition: WorkflowDefinition,
     options?: SharedRegistration,

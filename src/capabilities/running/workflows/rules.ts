@@ -7,9 +7,12 @@ import type { Runtime } from '../../../runtime/runtime.ts';
 import { workflowProblems } from '../../../runtime/validation/definition-problems.ts';
 import type { LatestVersion } from '../../../store/definitions.ts';
 import { findSecret } from '../../../system/redaction.ts';
+import type { Caller } from '../../request.ts';
 
-/** How a definition that every tenant may run is checked. */
+/** How a definition that every tenant may run is registered. */
 export interface SharedRegistration {
+  /** On whose behalf its triggers and schedules start runs; without it nothing starts them. */
+  readonly servedFor?: Caller | undefined;
   /** It contains what only looks like a secret, on purpose. */
   readonly hasCanary?: boolean;
 }

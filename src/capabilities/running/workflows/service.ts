@@ -163,7 +163,17 @@ export class WorkflowService implements Workflows {
     const refusal = await checkRegistration(definition, { catalog, schemas: this.#ownSchemas }, options);
     if (refusal) return refusal;
     const versioning = await this.#versioning(HOST_OWNER, definition);
-    return this.#storeVersion(HOST_OWNER, definition, versioning, !versioning.isCurrent);
+    const companions = await this.#sharedCompanions(options.servedFor, definition);
+    if (isRefusal(companions)) return companions;
+    const isTouched = !versioning.isCurrent || companions.writes.length > 0;
+    return and(this.#storeVersion(HOST_OWNER, definition, versioning, isTouched), companions);
+  }
+
+  /** What starts runs of a shared workflow, for one tenant; nothing if the tenant has a workflow of that id itself. */
+  async #sharedCompanions(caller: Caller | undefined, definition: WorkflowDefinition): Promise<Change | Refusal> {
+    const current = caller && (await this.#current(caller, definition.id));
+    const isReplaced = current !== undefined && current.owner !== HOST_OWNER;
+    return !caller || isReplaced ? unchanged(undefined) : this.#companions(caller, definition.id, definition);
   }
 
   async remove(caller: Caller, workflowId: string): Promise<Change | Refusal> {

@@ -29,9 +29,9 @@ export interface Escalation {
   readonly detail?: string;
 }
 
-/** Why nothing starts the runs of an active goal. */
+/** Why nothing starts the runs of an active goal, or that its judge takes too long. */
 export interface Stall {
-  readonly status: 'cannot-start' | 'no-arm';
+  readonly status: 'cannot-start' | 'no-arm' | 'judging';
   readonly reason: string;
   readonly at: number;
 }

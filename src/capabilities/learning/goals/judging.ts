@@ -15,7 +15,7 @@ import type { Judgement, Pending, Undecided, Verdict, Verifiers } from '../verif
 import type { GoalChanges } from './changes.ts';
 import type { Escalation, HeldGoal, StoredVerdict } from './document.ts';
 import { type GoalRunRow, noteJudging, noteVerdict } from './records.ts';
-import type { GoalSettings } from './settings.ts';
+import { type GoalSettings, JUDGING_MS } from './settings.ts';
 
 /** A judging run wakes the goal when it ends; should that get lost, the goal looks for its verdict after this time. */
 const PENDING_CHECK_MS = 10 * 60_000;
@@ -27,6 +27,8 @@ export type Step = 'more' | { readonly until: number | undefined };
 /** How far judging a run has come, as long as there is no verdict. */
 interface JudgingState {
   readonly tries: number;
+  /** When judging began; unknown where it is older than this member. */
+  readonly since?: number;
   /** What judging has cost so far. */
   readonly costUsd: number;
   /** When the judge may be asked again. */
@@ -69,19 +71,20 @@ export class GoalJudging {
 
   /** The next step of judging a run: start a judging run, wait for it, ask again later, or conclude with a verdict. */
   async judge(goal: HeldGoal, { tenant, run_id: runId, judging: stored }: GoalRunRow): Promise<Change<Step> | Refusal> {
-    const state: JudgingState = stored === null ? UNTRIED : JSON.parse(stored);
-    if ((state.notBefore ?? 0) > this.#now()) return unchanged({ until: earlier(state.notBefore!, goal) });
+    const state: JudgingState = stored === null ? { ...UNTRIED, since: this.#now() } : JSON.parse(stored);
     const ref = { tenant, runId };
     const its: JudgingCase = { goal, ref, stored, state, spent: await costOfRun(this.#runtime, ref) };
+    if ((state.notBefore ?? 0) > this.#now()) return this.#wait(its, state.notBefore!);
     const judgement = await this.#ask(its);
     if ('pending' in judgement) return this.#await(its, judgement.pending);
     const costUsd = addUsd(state.costUsd, judgement.costUsd ?? 0);
     if (state.pending && !isSameQuestion(state.pending, goal)) {
-      return this.#note(its, { tries: state.tries, costUsd }, 'more');
+      return this.#note(its, { ...asked(state), tries: state.tries, costUsd }, 'more');
     }
     if ('undecided' in judgement && this.#mayTryAgain(its, costUsd)) {
       const pauseMs = this.#needs.settings.judgeRetryMs * 2 ** state.tries;
-      return this.#note(its, { tries: state.tries + 1, costUsd, notBefore: this.#now() + pauseMs }, 'more');
+      const again = { ...asked(state), tries: state.tries + 1, costUsd, notBefore: this.#now() + pauseMs };
+      return this.#note(its, again, 'more');
     }
     return this.#conclude(its, judgement, costUsd);
   }
@@ -113,12 +116,41 @@ export class GoalJudging {
   }
 
   /** The judging run starts together with the note that it is waited for. */
-  #await(its: JudgingCase, { runId, change }: Pending['pending']): Change<Step> {
+  async #await(its: JudgingCase, { runId, change }: Pending['pending']): Promise<Change<Step> | Refusal> {
     const { goal, state } = its;
-    const step: Step = { until: earlier(this.#now() + PENDING_CHECK_MS, goal) };
-    if (state.pending?.runId === runId) return unchanged(step);
+    const checkAt = this.#now() + PENDING_CHECK_MS;
+    if (state.pending?.runId === runId) return this.#wait(its, checkAt);
     const { objectiveVersion, completion } = goal;
+    const step: Step = { until: this.#lookAgainAt(its, checkAt) };
     return and(this.#note(its, { ...state, pending: { runId, objectiveVersion, completion } }, step), change);
+  }
+
+  /** Waits for the judge until a time. A verdict that takes too long is a stall: the judge may need a person. */
+  async #wait(its: JudgingCase, time: number): Promise<Change<Step> | Refusal> {
+    const { goal, ref, state } = its;
+    if (!this.#mayStall(its) || this.#stallsAt(state) > this.#now()) {
+      return unchanged({ until: this.#lookAgainAt(its, time) });
+    }
+    const reason = `The verdict on ${ref.runId} has been awaited since ${new Date(state.since!).toISOString()}.`;
+    const moved = await this.#needs.changes.move(goal, {
+      after: { ...goal, stall: { status: 'judging', reason, at: this.#now() } },
+      actor: HOST_ACTOR,
+      action: 'goal.stall',
+      details: { reason },
+    });
+    return isRefusal(moved) ? moved : withResult(moved, (): Step => 'more');
+  }
+
+  #lookAgainAt(its: JudgingCase, time: number): number {
+    return earlier(this.#mayStall(its) ? Math.min(time, this.#stallsAt(its.state)) : time, its.goal);
+  }
+
+  #mayStall({ goal: { stall, progress }, state }: JudgingCase): boolean {
+    return !stall && !progress.isPaused && state.since !== undefined;
+  }
+
+  #stallsAt({ since = 0 }: JudgingState): number {
+    return since + (this.#needs.settings.judgingMs ?? JUDGING_MS);
   }
 
   /** An undecided judge is asked again unless that was done often enough or the goal cannot pay for it. */
@@ -142,7 +174,7 @@ export class GoalJudging {
     const payload = { goalId, satisfied, runId, iterations: progress.iterations, ...defined({ confidence }) };
     const lastVerdict = { satisfied, runId, ...defined({ confidence }) };
     const moved = await this.#needs.changes.move(goal, {
-      after: { ...goal, progress, lastVerdict, escalation: this.#escalation(progress, runId, verdict) },
+      after: { ...judgedAfter(goal), progress, lastVerdict, escalation: this.#escalation(progress, runId, verdict) },
       actor: HOST_ACTOR,
       action: 'goal.evaluate',
       details: { runId, satisfied, judge: name, state: progress.state },
@@ -195,6 +227,16 @@ function verdictOf(
   }
   const { satisfied, confidence, evidence } = judgement;
   return { satisfied, judge, objectiveVersion, evidence: [...evidence], ...defined({ confidence }), ...cost };
+}
+
+/** What stays of judging when a judge is asked once more. */
+function asked({ since }: JudgingState): Pick<JudgingState, 'since'> {
+  return defined({ since });
+}
+
+/** The goal once a verdict that took long is there. */
+function judgedAfter(goal: HeldGoal): HeldGoal {
+  return goal.stall?.status === 'judging' ? { ...goal, stall: undefined } : goal;
 }
 
 /** Whether the objective and the judge are still those that a judging run was started with. */

@@ -222,7 +222,7 @@ export class GoalService implements Goals {
     const arm = rearms || state !== 'active' ? armed?.arm : move.after.arm;
     const at = this.#host.runtime.clock.now();
     const ready: HeldGoal = { ...move.after, plan: move.after.plan ?? armed?.plan, arm };
-    const after: HeldGoal = { ...ready, stall: stallWithoutArm(ready, goal.stall?.at ?? at) };
+    const after: HeldGoal = { ...ready, stall: stallAfter(goal, ready, at) };
     if (move.action === 'goal.resume' && after.stall) return refuseUnarmed(after.stall);
     const moved = await changes.move(goal, { ...move, after, at, actor: subject.principal });
     if (isRefusal(moved)) return moved;
@@ -318,6 +318,11 @@ function namesOf({ subject: { principal, person } }: Pick<Caller, 'subject'>): s
 
 function withAuthor({ authors = [] }: HeldGoal, caller: Caller): string[] {
   return [...new Set([...authors, ...namesOf(caller)])];
+}
+
+/** Why the goal stands still after a change. A judge that takes long still does. */
+function stallAfter({ stall: before }: HeldGoal, after: HeldGoal, at: number): Stall | undefined {
+  return stallWithoutArm(after, before?.at ?? at) ?? (before?.status === 'judging' ? before : undefined);
 }
 
 function refuseUnarmed({ reason }: Stall): Refusal {

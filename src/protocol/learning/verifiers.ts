@@ -74,6 +74,28 @@ export type VerifierSpec = Static<typeof VerifierSpec>;
 
 const Description = Type.String({ maxLength: 2_000 });
 
+/** When the verdicts of a verifier on goals need a second judge. */
+const SecondJudge = Closed(
+  {
+    agreementBelow: Type.Number({
+      exclusiveMinimum: 0,
+      maximum: 1,
+      description: 'Share of agreement below which somebody else must agree with a verdict',
+    }),
+    last: Optional(
+      Type.Integer({ minimum: 3, maximum: 1_000, description: 'How many of the latest reviewed verdicts count (20)' }),
+    ),
+    verifierRef: Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 160,
+        description: 'The verifier that must agree; a person if it is omitted, or if it disagrees',
+      }),
+    ),
+  },
+  { description: 'Verdicts on goals need a second judge as long as people often disagree with them' },
+);
+
 /** Registers a verifier. */
 export const VerifierRequest = Closed(
   {
@@ -85,6 +107,7 @@ export const VerifierRequest = Closed(
     ),
     description: Optional(Description),
     ...verifierSpec,
+    secondJudge: Optional(SecondJudge),
   },
   { $id: 'VerifierRequest' },
 );
@@ -98,6 +121,7 @@ export const Verifier = Type.Object(
     version: Type.Integer({ minimum: 1 }),
     description: Optional(Description),
     ...verifierSpec,
+    secondJudge: Optional(SecondJudge),
     createdBy: NonEmpty,
     createdAt: Timestamp,
   },

@@ -9,6 +9,7 @@ const REASONS: Readonly<Record<NonNullable<HeldGoal['escalation']>['reason'], st
   'low-confidence': 'A run is unsure',
   undecided: 'The judge cannot decide',
   'no-progress': 'No progress',
+  'second-judge': 'The verdict needs a person',
 };
 
 const STALLS: Readonly<Record<Stall['status'], string>> = {

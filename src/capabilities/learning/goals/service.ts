@@ -19,12 +19,11 @@ import { GOAL_WORK, type GoalChanges, type GoalMove } from './changes.ts';
 import type { ContributingRuns } from './contributing-runs.ts';
 import { calibrationFrom, factsFrom, goalFrom, type HeldGoal, type Stall } from './document.ts';
 import type { Goals, GoalVerdicts } from './door.ts';
+import { type CalibrationRow, calibrate } from './opinion-records.ts';
 import type { GoalPlans } from './plans.ts';
 import type { GoalReader } from './reader.ts';
 import type { GoalFilter } from './records.ts';
 import {
-  type CalibrationRow,
-  calibrate,
   callGoal,
   findUnjudged,
   type GoalRunRow,
@@ -53,14 +52,17 @@ interface GoalParts {
   readonly contributing: ContributingRuns;
   readonly plans: GoalPlans;
   readonly reader: GoalReader;
+  readonly agreement: Goals['agreement'];
 }
 
 /** What people do with goals. What happens to them otherwise is decided in `work.ts`. */
 export class GoalService implements Goals {
+  readonly agreement: Goals['agreement'];
   readonly #host: Pick<Host, 'runtime' | 'executor'>;
   readonly #parts: GoalParts;
 
   constructor(host: Pick<Host, 'runtime' | 'executor'>, parts: GoalParts) {
+    this.agreement = parts.agreement;
     this.#host = host;
     this.#parts = parts;
   }

@@ -235,8 +235,8 @@ onEachStore(
       );
       expect(stalled.reason).toContain(runId);
       expect(await inInbox(id)).toEqual(['The judge takes long: Finish the checklist']);
-      const { runs } = (await api().get(`/v1/runs?workflowId=${asking.id}`)).body;
-      await resolve(host().as('reviewer'), runs[0].runId, 'gate', { action: 'accept' });
+      const { items } = (await api().get(`/v1/host/capstan/runs?workflowId=${asking.id}`)).body;
+      await resolve(host().as('reviewer'), items[0].runId, 'gate', { action: 'accept' });
       await reaches(api(), id, 'satisfied');
       expect(await inInbox(id)).toEqual([]);
     });

@@ -138,3 +138,18 @@ export const Evidence = Closed({
 });
 /** The result for the criterion with this `key`; `detail` explains it to people. */
 export type Evidence = Static<typeof Evidence>;
+
+/** Marks a prompt template as the rubric of a verifier: the tag is `verifier:<id>`. */
+const RUBRIC_TAG = 'verifier:';
+const TAG_CHARS_MAX = 64;
+
+/** The tag of a prompt template that is the rubric of a verifier; undefined if its id is too long for a tag. */
+export function rubricTag(verifierId: string): string | undefined {
+  const tag = `${RUBRIC_TAG}${verifierId}`;
+  return tag.length <= TAG_CHARS_MAX ? tag : undefined;
+}
+
+/** The verifier whose rubric a prompt template is; undefined for templates of the library. */
+export function rubricOf({ tags = [] }: { readonly tags?: readonly string[] | undefined }): string | undefined {
+  return tags.find((tag) => tag.startsWith(RUBRIC_TAG))?.slice(RUBRIC_TAG.length);
+}

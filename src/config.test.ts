@@ -26,7 +26,7 @@ describe('with nothing set', () => {
       oidc: undefined,
       models: [],
       judgeModel: undefined,
-      goals: { isOff: false, standstillMax: 10, judgeTries: 4, judgeRetryMs: 2_000 },
+      goals: { isOff: false, standstillMax: 10, judgeTries: 4, judgeRetryMs: 2_000, judgingMs: 300_000 },
       proposals: {
         activation: 'approval-gate',
         gates: [],
@@ -150,7 +150,11 @@ describe('a setting', () => {
       '7',
       { proposals: { activation: 'approval-gate', gates: [], pendingMax: 50, pendingWorkspaceMax: 7 } },
     ],
-    ['CAPSTAN_GOALS', '0', { goals: { isOff: true, standstillMax: 10, judgeTries: 4, judgeRetryMs: 2_000 } }],
+    [
+      'CAPSTAN_GOALS',
+      '0',
+      { goals: { isOff: true, standstillMax: 10, judgeTries: 4, judgeRetryMs: 2_000, judgingMs: 300_000 } },
+    ],
     [
       'CAPSTAN_SYNTHESIS_TIMEZONES',
       'acme=Europe/Berlin,acme/north=Asia/Tokyo',

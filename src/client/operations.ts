@@ -14,6 +14,7 @@ import type { PromptKind, PromptSource, PromptTemplate, RenderReply, RenderReque
 import type { ToolDescriptor, ToolList, ToolView } from '../protocol/ai/tools.ts';
 import type { ToolSourceKind } from '../protocol/format/choices.ts';
 import type {
+  AgreementPeriod,
   Goal,
   GoalEdit,
   GoalEvaluations,
@@ -21,6 +22,8 @@ import type {
   GoalRequest,
   GoalRunRequest,
   GoalState,
+  GoldCase,
+  JudgeAgreement,
   JudgeCalibration,
   ResumeGoalRequest,
 } from '../protocol/learning/goals.ts';
@@ -427,6 +430,16 @@ export const OPERATIONS = {
   putVerifier: operation<{ body: VerifierRequest; reply: Verifier }>()('POST', `${HOST}/verifiers`, { takes: 'body' }),
   getVerifier: operation<{ reply: Verifier }>()('GET', `${HOST}/verifiers/{verifierId}`),
   deleteVerifier: operation<{ reply: undefined }>()('DELETE', `${HOST}/verifiers/{verifierId}`),
+  getVerifierAgreement: operation<{ query?: { readonly period?: AgreementPeriod }; reply: JudgeAgreement }>()(
+    'GET',
+    `${HOST}/verifiers/{verifierId}/agreement`,
+    { takes: 'query', needs: 'agents.goals' },
+  ),
+  listGoldSet: operation<{ query?: PageQuery; reply: Page<GoldCase> }>()(
+    'GET',
+    `${HOST}/verifiers/{verifierId}/gold-set`,
+    { takes: 'query', needs: 'agents.goals' },
+  ),
 
   listGoals: operation<{ query?: PageQuery & { readonly state?: GoalState }; reply: GoalPage }>()(
     'GET',

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, Api } from '../support/api.ts';
-import { node, register, unique, workflow } from '../support/definitions.ts';
+import { expression, line, node, register, unique, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import {
   counting,
@@ -214,6 +214,33 @@ onEachStore(
       });
     });
 
+    it('while its verdict takes too long: then that is in the inbox too, until the verdict is there', async () => {
+      const asking = workflow([
+        approval('gate'),
+        node('say', 'core.identity', { inputs: { satisfied: expression('true') } }),
+      ]);
+      await register(api(), { ...asking, edges: line('gate', 'say') });
+      const verifierRef = unique('ver');
+      const stored = await api().post('/v1/host/capstan/verifiers', {
+        id: verifierRef,
+        kind: 'workflow',
+        workflowId: asking.id,
+      });
+      expect(stored.status, stored.text).toBe(201);
+      const id = await planned(api(), { completion: { check: 'verifier', verifierRef } });
+      const runId = await run(api(), id);
+      const stalled = await until(
+        () => standing(id),
+        ({ status, reason }) => status === 'judging' && reason !== undefined,
+      );
+      expect(stalled.reason).toContain(runId);
+      expect(await inInbox(id)).toEqual(['The judge takes long: Finish the checklist']);
+      const { items } = (await api().get(`/v1/host/capstan/runs?workflowId=${asking.id}`)).body;
+      await resolve(host().as('reviewer'), items[0].runId, 'gate', { action: 'accept' });
+      await reaches(api(), id, 'satisfied');
+      expect(await inInbox(id)).toEqual([]);
+    });
+
     it('goes on once its verifier, which could not decide, is repaired', async () => {
       const silent = await register(api(), workflow([node('none')]));
       const verifierRef = unique('ver');
@@ -244,5 +271,5 @@ onEachStore(
       expect((await resolve(host().as('reviewer'), runId, 'gate', { action: 'accept' })).status).toBe(200);
     });
   },
-  { apiKeys, goals: { standstillMax: 10, judgeTries: 1, judgeRetryMs: 10 } },
+  { apiKeys, goals: { standstillMax: 10, judgeTries: 1, judgeRetryMs: 10, judgingMs: 100 } },
 );

@@ -232,7 +232,11 @@ function serviceOn(host: SimHost): ProposalService {
   );
   const feed = { entries: () => [], wake: () => {} };
   const settings = { activation: 'approval-gate', gates: [{ timeoutSec: 20 }], pendingMax: 1_000 } as const;
-  const service = new ProposalService({ runtime }, { audit: { entry }, feed, prompts, packs, schedules }, settings);
+  const service = new ProposalService(
+    { runtime },
+    { audit: { entry }, feed, prompts, packs, schedules, verifiers: noVerifiers() },
+    settings,
+  );
   host.contributed.push(AnswerDeciders.of(service.answerDecider));
   return service;
 }

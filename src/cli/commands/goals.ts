@@ -252,9 +252,89 @@ const evaluations: CommandSpec = {
   },
 };
 
+const agreement: CommandSpec = {
+  name: 'agreement',
+  takes: '<verifierId>',
+  summary: 'Show how far people agree with the verdicts of a verifier, over time',
+  flags: { '--period <period>': 'day, or week (the default)' },
+  example: 'goals agreement release-ready --period day',
+  async run(context, { args: [verifierId = ''], options }) {
+    const period = stringOption(options.period);
+    if (period !== undefined && period !== 'day' && period !== 'week') {
+      throw new UsageError('--period must be day or week.');
+    }
+    const found = await (await context.client()).getVerifierAgreement(verifierId, defined({ period }));
+    const { verdicts, reviewed, agreed, recent, periods, versions, criteria } = found;
+    const figures = ({
+      agreed: yes,
+      disputed: no,
+      agreementRate: rate,
+    }: (typeof periods)[number] | (typeof versions)[number]) => [
+      yes,
+      no,
+      rate === null ? '' : `${Math.round(rate * 100)} %`,
+    ];
+    context.show(found, () => [
+      ...propertyLines({ verifier: verifierId, verdicts, reviewed, agreed, secondJudge: recent.secondJudge }).map(
+        sanitize,
+      ),
+      '',
+      ...table(
+        ['FROM', 'AGREED', 'DISPUTED', 'AGREEMENT'],
+        periods.map((each) => [each.from, ...figures(each)]),
+      ),
+      '',
+      ...table(
+        ['JUDGE', 'AGREED', 'DISPUTED', 'AGREEMENT'],
+        versions.map((each) => [each.judge, ...figures(each)]),
+      ),
+      '',
+      ...table(
+        ['CRITERION', 'VERDICTS', 'UNMET', 'DISPUTED'],
+        criteria.map(({ key, verdicts: of, unmet, disputedUnmet, disputedMet }) => [
+          key,
+          of,
+          unmet,
+          disputedUnmet + disputedMet,
+        ]),
+      ),
+    ]);
+    return EXIT.done;
+  },
+};
+
+const goldSet: CommandSpec = {
+  name: 'gold-set',
+  takes: '<verifierId>',
+  summary: 'List the verdicts of a verifier that people reviewed, and what they expect',
+  flags: PAGE_FLAGS,
+  example: 'goals gold-set release-ready --limit 50',
+  async run(context, { args: [verifierId = ''], options }) {
+    const page = await (await context.client()).listGoldSet(verifierId, pageQuery(options));
+    const inWords = (satisfied: boolean): string => (satisfied ? 'satisfied' : 'not satisfied');
+    const row = ({ reviewedAt, runId, judge, said, expected, reviewedBy }: (typeof page.items)[number]) => [
+      reviewedAt,
+      runId,
+      judge,
+      inWords(said),
+      inWords(expected),
+      reviewedBy,
+    ];
+    context.show(
+      page,
+      () => [
+        ...table(['REVIEWED', 'RUN', 'JUDGE', 'SAID', 'EXPECTED', 'BY'], page.items.map(row)),
+        ...nextPageHint(page),
+      ],
+      () => page.items.map(({ runId }) => runId),
+    );
+    return EXIT.done;
+  },
+};
+
 /** `capstan goals`. */
 export const goals: CommandGroup = {
   name: 'goals',
   summary: 'Run a workflow repeatedly until a goal is satisfied',
-  commands: [list, get, create, plan, run, pause, resume, abandon, evaluations],
+  commands: [list, get, create, plan, run, pause, resume, abandon, evaluations, agreement, goldSet],
 };

@@ -165,7 +165,7 @@ export const GoalRunRequest = Closed(
 );
 
 /** Why a goal can be escalated to a person. */
-export const ESCALATIONS = ['low-confidence', 'undecided', 'no-progress'] as const;
+export const ESCALATIONS = ['low-confidence', 'undecided', 'no-progress', 'second-judge'] as const;
 
 /** Why work on a goal has stopped until a person decides how to continue. */
 export const GoalEscalation = Type.Object({
@@ -202,6 +202,15 @@ export const GoalEvaluation = Type.Object(
     costUsd: Optional(Cost),
     undecided: Optional(Type.String({ description: 'Why the judge could not decide, if so' })),
     disputedBy: Optional(NonEmpty),
+    secondJudge: Optional(
+      Type.Object(
+        { judge: NonEmpty, satisfied: Type.Boolean() },
+        {
+          description:
+            'Who had to agree, because people often disagree with the judge; `person:<principal>` for people',
+        },
+      ),
+    ),
   },
   { $id: 'GoalEvaluation' },
 );
@@ -247,3 +256,63 @@ export const JudgeCalibration = Type.Object(
 );
 /** The counts for one judge; verdicts that nobody reviewed are neither agreed nor disputed. */
 export type JudgeCalibration = Static<typeof JudgeCalibration>;
+
+const Share = Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()], {
+  description: 'Share of agreement among the verdicts that people reviewed; null if there are none',
+});
+const Count = Type.Integer({ minimum: 0 });
+
+/** Periods by which agreement with a judge is counted, in UTC; weeks begin on Monday. */
+export const AGREEMENT_PERIODS = ['day', 'week'] as const;
+/** One of AGREEMENT_PERIODS. */
+export type AgreementPeriod = (typeof AGREEMENT_PERIODS)[number];
+
+/** How far people agree with a verifier: in all, by version, over time and by criterion. */
+export const JudgeAgreement = Type.Object(
+  {
+    verifierId: NonEmpty,
+    verdicts: Count,
+    reviewed: Type.Integer({ minimum: 0, description: 'Verdicts that people agreed with or disputed' }),
+    agreed: Count,
+    disputed: Count,
+    agreementRate: Share,
+    versions: Type.Array(JudgeCalibration),
+    periods: Type.Array(
+      Type.Object({ from: Timestamp, to: Timestamp, agreed: Count, disputed: Count, agreementRate: Share }),
+      { description: 'By the time of the review, latest first; periods without a review are left out' },
+    ),
+    criteria: Type.Array(
+      Type.Object({ key: Type.String(), verdicts: Count, unmet: Count, disputedUnmet: Count, disputedMet: Count }),
+      {
+        description:
+          'The criteria of the latest 500 verdicts, those that are unmet most often first; `disputedUnmet` and `disputedMet` count those in verdicts that people disputed',
+      },
+    ),
+    recent: Type.Object({
+      reviewed: Count,
+      agreed: Count,
+      secondJudge: Type.Boolean({ description: 'Whether the next verdict on a goal needs a second judge' }),
+    }),
+  },
+  { $id: 'JudgeAgreement' },
+);
+/** The agreement with a verifier; reviews of all its versions count. */
+export type JudgeAgreement = Static<typeof JudgeAgreement>;
+
+/** A verdict that people reviewed: what the judge said, and what they say that it should have said. */
+export const GoldCase = Type.Object(
+  {
+    runId: RunId,
+    goalId: NonEmpty,
+    judge: NonEmpty,
+    at: Timestamp,
+    said: Type.Boolean(),
+    expected: Type.Boolean(),
+    evidence: Type.Array(Evidence),
+    reviewedAt: Timestamp,
+    reviewedBy: Optional(NonEmpty),
+  },
+  { $id: 'GoldCase' },
+);
+/** A case of the gold set of a verifier. */
+export type GoldCase = Static<typeof GoldCase>;

@@ -74,6 +74,28 @@ export type VerifierSpec = Static<typeof VerifierSpec>;
 
 const Description = Type.String({ maxLength: 2_000 });
 
+/** When the verdicts of a verifier on goals need a second judge. */
+const SecondJudge = Closed(
+  {
+    agreementBelow: Type.Number({
+      exclusiveMinimum: 0,
+      maximum: 1,
+      description: 'Share of agreement below which somebody else must agree with a verdict',
+    }),
+    last: Optional(
+      Type.Integer({ minimum: 3, maximum: 1_000, description: 'How many of the latest reviewed verdicts count (20)' }),
+    ),
+    verifierRef: Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 160,
+        description: 'The verifier that must agree; a person if it is omitted, or if it disagrees',
+      }),
+    ),
+  },
+  { description: 'Verdicts on goals need a second judge as long as people often disagree with them' },
+);
+
 /** Registers a verifier. */
 export const VerifierRequest = Closed(
   {
@@ -85,6 +107,7 @@ export const VerifierRequest = Closed(
     ),
     description: Optional(Description),
     ...verifierSpec,
+    secondJudge: Optional(SecondJudge),
   },
   { $id: 'VerifierRequest' },
 );
@@ -98,6 +121,7 @@ export const Verifier = Type.Object(
     version: Type.Integer({ minimum: 1 }),
     description: Optional(Description),
     ...verifierSpec,
+    secondJudge: Optional(SecondJudge),
     createdBy: NonEmpty,
     createdAt: Timestamp,
   },
@@ -114,3 +138,18 @@ export const Evidence = Closed({
 });
 /** The result for the criterion with this `key`; `detail` explains it to people. */
 export type Evidence = Static<typeof Evidence>;
+
+/** Marks a prompt template as the rubric of a verifier: the tag is `verifier:<id>`. */
+const RUBRIC_TAG = 'verifier:';
+const TAG_CHARS_MAX = 64;
+
+/** The tag of a prompt template that is the rubric of a verifier; undefined if its id is too long for a tag. */
+export function rubricTag(verifierId: string): string | undefined {
+  const tag = `${RUBRIC_TAG}${verifierId}`;
+  return tag.length <= TAG_CHARS_MAX ? tag : undefined;
+}
+
+/** The verifier whose rubric a prompt template is; undefined for templates of the library. */
+export function rubricOf({ tags = [] }: { readonly tags?: readonly string[] | undefined }): string | undefined {
+  return tags.find((tag) => tag.startsWith(RUBRIC_TAG))?.slice(RUBRIC_TAG.length);
+}

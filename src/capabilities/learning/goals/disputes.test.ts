@@ -17,6 +17,7 @@ it.each<[string, Annotation['signal'], string | undefined]>([
   expect(opinionOf(signal)).toBe(opinion);
 });
 
+const AT = Date.parse('2026-01-01T00:00:00.000Z');
 const said = (signal: Annotation['signal']): Annotation => ({
   annotationId: 'ann-1',
   target: { runId: 'run-1' },
@@ -27,13 +28,15 @@ const said = (signal: Annotation['signal']): Annotation => ({
 
 it('a good rating says nothing against a verdict that more is to be done', () => {
   const writes = disputeWrites('alpha', said({ kind: 'rating', rating: 5 }));
-  expect(writes.map(({ params }) => params)).toEqual([['run-1', 'alpha', 1]]);
+  expect(writes.map(({ params }) => params)).toEqual([['run-1', 'alpha', 1, 1, 'ada', AT]]);
 });
 
-it('what contradicts is kept with who said it and when; what agrees is only counted', () => {
+it('what people think is stored with what they expect, who said it and when; what is decisive decides', () => {
   const writes = disputeWrites('alpha', said({ kind: 'flag' }));
   expect(writes.map(({ params }) => params)).toEqual([
-    ['run-1', 'alpha', 1, 'ada', Date.parse('2026-01-01T00:00:00.000Z')],
-    ['run-1', 'alpha', 0],
+    ['run-1', 'alpha', 1, 0, 'ada', AT],
+    ['run-1', 'alpha', 0, 0, 'ada', AT],
+    ['run-1', 'alpha', 0, 'ada', AT],
+    expect.arrayContaining(['run-1', 'alpha']),
   ]);
 });

@@ -1,6 +1,7 @@
 import type { Annotation } from '../../../protocol/people/annotations.ts';
 import type { Write } from '../../../store/sql.ts';
-import { closeDispute, noteOpinion, type VerdictOpinion } from './records.ts';
+import { GOAL_WORK } from './changes.ts';
+import { callAwaiting, closeDispute, noteDecision, noteOpinion, type VerdictOpinion } from './opinion-records.ts';
 
 /** Ratings from GOOD_RATING on approve of a run, ratings up to BAD_RATING do not; those in between say nothing. */
 const GOOD_RATING = 4;
@@ -27,22 +28,27 @@ const AGREES: Readonly<Record<Opinion, { readonly ifSatisfied: boolean; readonly
   wrong: { ifSatisfied: false, ifNot: false },
 };
 
-/** Records whether an annotation by a person agrees with the verdict on its run, or disputes it. */
+/** Records whether an annotation by a person agrees with the verdict on its run, disputes it, or decides it. */
 export function disputeWrites(tenant: string, { target: { runId }, signal, actor, createdAt }: Annotation): Write[] {
   const ref = { tenant, runId };
   if (signal.kind === 'label' && signal.label === REVIEWED) return [closeDispute(ref)];
   const opinion = opinionOf(signal);
   if (opinion === undefined) return [];
   const { ifSatisfied, ifNot } = AGREES[opinion];
+  const [principal, at] = [actor.principalRef, Date.parse(createdAt)];
   const about = (ofSatisfied: boolean, agrees: boolean): VerdictOpinion => ({
     ofSatisfied,
     agrees,
-    principal: actor.principalRef,
-    at: Date.parse(createdAt),
+    principal,
+    at,
   });
   return [
     noteOpinion(ref, about(true, ifSatisfied)),
     ...(ifNot === undefined ? [] : [noteOpinion(ref, about(false, ifNot))]),
+    // A verdict that waits for a person is decided by whoever says whether the goal was reached.
+    ...(opinion === 'reached' || opinion === 'missed'
+      ? [noteDecision(ref, { satisfied: opinion === 'reached', principal, at }), callAwaiting(ref, GOAL_WORK)]
+      : []),
   ];
 }
 

@@ -11,7 +11,8 @@ import type {
 } from '../../../protocol/learning/goals.ts';
 import { ownerFrom } from '../../subject-columns.ts';
 import { timestamp } from '../../timestamps.ts';
-import type { CalibrationRow, GoalRow, GoalRunRow, ObjectiveRow } from './records.ts';
+import type { CalibrationRow } from './opinion-records.ts';
+import type { GoalRow, GoalRunRow, ObjectiveRow } from './records.ts';
 
 /** The starter that starts runs of a goal, and whether the goal created it: then it is removed, not given back. */
 export interface Arm {
@@ -21,7 +22,7 @@ export interface Arm {
 
 /** Why a goal waits for a person. */
 export interface Escalation {
-  readonly reason: 'low-confidence' | 'undecided' | 'no-progress';
+  readonly reason: 'low-confidence' | 'undecided' | 'no-progress' | 'second-judge';
   readonly at: number;
   readonly runId?: string;
   /** The interrupt that escalated the goal: its answer reopens it. */
@@ -29,9 +30,9 @@ export interface Escalation {
   readonly detail?: string;
 }
 
-/** Why nothing starts the runs of an active goal. */
+/** Why nothing starts the runs of an active goal, or that its judge takes too long. */
 export interface Stall {
-  readonly status: 'cannot-start' | 'no-arm';
+  readonly status: 'cannot-start' | 'no-arm' | 'judging';
   readonly reason: string;
   readonly at: number;
 }

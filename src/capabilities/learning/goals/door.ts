@@ -12,6 +12,7 @@ import type { Change } from '../../../runtime/change.ts';
 import type { StartedRun } from '../../../runtime/start-run.ts';
 import { door } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
+import type { Agreement } from './agreement.ts';
 import type { GoalFilter, GoalRunRow } from './records.ts';
 
 /** Objectives that runs work on until a judge is satisfied, a bound is used up or a person is needed. */
@@ -34,10 +35,14 @@ export interface Goals {
   evaluations(caller: Caller, goalId: string, before: number, limit: number): Promise<GoalVerdicts | Refusal>;
   /** How often people agree with each judge. */
   calibration(caller: Caller): Promise<JudgeCalibration[]>;
+  /** How far people agree with verifiers, and the verdicts that they reviewed. */
+  readonly agreement: Pick<Agreement, 'of' | 'goldSet' | 'latest'>;
 }
 
 /** The door to goals. */
 export const Goals = door<Goals>()('goals');
+
+export type { ReviewedVerdict } from './agreement.ts';
 
 /** A page of verdicts. */
 export interface GoalVerdicts {

@@ -1,6 +1,6 @@
 import type { Store } from '../../../store/store.ts';
 import type { InboxEntry, InboxSource } from '../../people/inbox/door.ts';
-import { type HeldGoal, holdGoal } from './document.ts';
+import { type HeldGoal, holdGoal, type Stall } from './document.ts';
 import { type GoalRow, type GoalRunRow, listDisputed, listEscalated, listStalled } from './records.ts';
 
 const TITLE_CHARS_MAX = 120;
@@ -9,9 +9,16 @@ const REASONS: Readonly<Record<NonNullable<HeldGoal['escalation']>['reason'], st
   'low-confidence': 'A run is unsure',
   undecided: 'The judge cannot decide',
   'no-progress': 'No progress',
+  'second-judge': 'The verdict needs a person',
 };
 
-/** What waits for a person: escalated, paused and manual goals, goals that nothing starts, and disputed verdicts. */
+const STALLS: Readonly<Record<Stall['status'], string>> = {
+  'no-arm': 'Nothing starts it again',
+  'cannot-start': 'Cannot start',
+  judging: 'The judge takes long',
+};
+
+/** What waits for a person: escalated, paused and manual goals, those that nothing starts or judges, and disputed verdicts. */
 export function goalInboxSources(store: Store): readonly InboxSource[] {
   return [
     async ({ subject }, before, limit) =>
@@ -32,7 +39,7 @@ function stalled(goal: HeldGoal): InboxEntry {
   const { row, progress, stall } = goal;
   if (progress.isPaused) return entryOf(goal, 'Paused', row.stalled_at!);
   if (!stall) return entryOf(goal, 'Waits to be started', row.stalled_at!);
-  return entryOf(goal, stall.status === 'no-arm' ? 'Nothing starts it again' : 'Cannot start', row.stalled_at!);
+  return entryOf(goal, STALLS[stall.status], row.stalled_at!);
 }
 
 function entryOf({ row, objective }: HeldGoal, why: string, createdAt: number): InboxEntry {

@@ -10,6 +10,8 @@ import { Schedules } from '../../starting/schedules/door.ts';
 import { RunStarters } from '../../starting/starter/door.ts';
 import { Audit } from '../../trust/audit/door.ts';
 import { Verifiers } from '../verifiers/door.ts';
+import { Agreement } from './agreement.ts';
+import { agreementRoutes } from './agreement-routes.ts';
 import { Arms } from './arms.ts';
 import { GOAL_WORK, GoalChanges } from './changes.ts';
 import { ContributingRuns, goalRunStarter } from './contributing-runs.ts';
@@ -22,6 +24,7 @@ import { callGoalWorker, noteContributions } from './reactions.ts';
 import { GoalReader } from './reader.ts';
 import { GOAL_TABLES } from './records.ts';
 import { routes } from './routes.ts';
+import { SecondJudges } from './second-judge.ts';
 import { GoalService } from './service.ts';
 import { goalSettings } from './settings.ts';
 import { goalsWhenOff } from './when-off.ts';
@@ -43,15 +46,17 @@ export const goals = defineCapability({
     const reader = new GoalReader(store);
     const contributing = new ContributingRuns(runtime, needs.runs, changes);
     const plans = new GoalPlans(runtime.plans, needs.runs);
-    const service = new GoalService(host, { ...needs, arms, changes, contributing, plans, reader });
-    const judging = new GoalJudging(runtime, { verifiers: needs.verifiers, changes, settings });
+    const secondJudges = new SecondJudges(store, needs.verifiers);
+    const agreement = new Agreement(store, { verifiers: needs.verifiers, secondJudges });
+    const service = new GoalService(host, { ...needs, arms, changes, contributing, plans, reader, agreement });
+    const judging = new GoalJudging(runtime, { verifiers: needs.verifiers, secondJudges, changes, settings });
     const { handle } = new GoalWorker(runtime, { reader, changes, arms, judging });
     return {
       service,
       advertise: () => ({
         agents: { goals: { judge: 'verifier', continuation: [...arms.served], requiresBounds: true } },
       }),
-      routes: bindRoutes(routes, { goals: service }),
+      routes: bindRoutes([...routes, ...agreementRoutes], { goals: service }),
       work: { [GOAL_WORK]: { handle } },
       reactions: [noteContributions],
       onAppend: [callGoalWorker(runtime.hub)],

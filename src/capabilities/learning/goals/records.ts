@@ -75,6 +75,23 @@ export const GOAL_TABLES: readonly Migration[] = [
       'CREATE INDEX goals_stalled ON goals (tenant, stalled_at, goal_id) WHERE stalled_at IS NOT NULL',
     ],
   },
+  {
+    id: 'goals/0003',
+    statements: [
+      // What people say that the verdict on a run should be. `said` is what the judge said where a person decided;
+      // `awaits_person` marks a run whose verdict waits for that.
+      'ALTER TABLE goal_runs ADD COLUMN awaits_person BIGINT',
+      'ALTER TABLE goal_runs ADD COLUMN said BIGINT',
+      'ALTER TABLE goal_runs ADD COLUMN expected BIGINT',
+      'ALTER TABLE goal_runs ADD COLUMN opinion_by TEXT',
+      'ALTER TABLE goal_runs ADD COLUMN opinion_at BIGINT',
+      `UPDATE goal_runs SET expected = CASE WHEN agreed = 1 THEN satisfied ELSE 1 - satisfied END,
+         opinion_by = disputed_by, opinion_at = COALESCE(disputed_at, judged_at)
+       WHERE agreed IS NOT NULL AND satisfied IS NOT NULL`,
+      'CREATE INDEX goal_runs_by_opinion ON goal_runs (tenant, judge, opinion_at) WHERE opinion_at IS NOT NULL',
+      'CREATE INDEX goal_runs_in_order ON goal_runs (tenant, judged_at, run_id) WHERE judged_at IS NOT NULL',
+    ],
+  },
 ];
 
 /** A goal as it is stored. */
@@ -237,8 +254,14 @@ export interface GoalRunRow {
   readonly verdict: string | null;
   readonly judge: string | null;
   readonly satisfied: number | null;
+  readonly agreed: number | null;
   readonly disputed_by: string | null;
   readonly disputed_at: number | null;
+  readonly awaits_person: number | null;
+  readonly said: number | null;
+  readonly expected: number | null;
+  readonly opinion_by: string | null;
+  readonly opinion_at: number | null;
 }
 
 /** Stores that a run contributes to a goal. */
@@ -339,15 +362,25 @@ export function noteJudging({ tenant, runId }: RunRef, before: string | null, ju
   };
 }
 
+/** A verdict as it is stored. */
+interface NewVerdict {
+  readonly verdict: string;
+  readonly judge: string;
+  readonly satisfied: boolean;
+  /** What the judge said, if a person decided. */
+  readonly said?: boolean | undefined;
+  readonly at: number;
+}
+
 /** Stores the verdict on a run. Expects, as `goal`, that there is none yet. */
-export function noteVerdict(
-  { tenant, runId }: RunRef,
-  { verdict, judge, satisfied, at }: { verdict: string; judge: string; satisfied: boolean; at: number },
-): Write {
+export function noteVerdict({ tenant, runId }: RunRef, verdict: NewVerdict): Write {
+  const { satisfied, said } = verdict;
+  const opinion = said === undefined ? [null, null] : [Number(said), Number(said === satisfied)];
   return {
-    sql: `UPDATE goal_runs SET verdict = $1, judge = $2, satisfied = $3, judged_at = $4, judging = NULL
-          WHERE run_id = $5 AND tenant = $6 AND judged_at IS NULL`,
-    params: [verdict, judge, Number(satisfied), at, runId, tenant],
+    sql: `UPDATE goal_runs SET verdict = $1, judge = $2, satisfied = $3, judged_at = $4, said = $5, agreed = $6,
+            judging = NULL, awaits_person = NULL
+          WHERE run_id = $7 AND tenant = $8 AND judged_at IS NULL`,
+    params: [verdict.verdict, verdict.judge, Number(satisfied), verdict.at, ...opinion, runId, tenant],
     expect: 1,
     expectation: 'goal',
   };
@@ -377,50 +410,4 @@ export function listVerdicts(goalId: string, before: number, limit: number): Sta
     before,
     limit,
   );
-}
-
-/** A person's opinion on verdicts that say satisfied (`ofSatisfied`), or on those that do not. */
-export interface VerdictOpinion {
-  readonly ofSatisfied: boolean;
-  readonly agrees: boolean;
-  readonly principal: string;
-  readonly at: number;
-}
-
-/** Stores whether a person agrees with the verdict on a run, if the verdict is one that the opinion is about. */
-export function noteOpinion({ tenant, runId }: RunRef, { ofSatisfied, agrees, principal, at }: VerdictOpinion): Write {
-  const dispute = agrees ? '' : ', disputed_by = $4, disputed_at = $5';
-  return {
-    sql: `UPDATE goal_runs SET agreed = ${Number(agrees)}${dispute}
-          WHERE run_id = $1 AND tenant = $2 AND satisfied = $3`,
-    params: [runId, tenant, Number(ofSatisfied), ...(agrees ? [] : [principal, at])],
-  };
-}
-
-/** Takes a disputed verdict out of the inbox. Who disputed it stays stored. */
-export function closeDispute({ tenant, runId }: RunRef): Write {
-  return {
-    sql: 'UPDATE goal_runs SET disputed_at = NULL WHERE run_id = $1 AND tenant = $2',
-    params: [runId, tenant],
-  };
-}
-
-/** How often people agreed with a judge. */
-export interface CalibrationRow {
-  readonly judge: string;
-  readonly verdicts: number;
-  readonly agreed: number;
-  readonly disputed: number;
-}
-
-/** Verdicts by judge, with how many of them people agreed with or disputed. */
-export function calibrate({ tenant, workspace }: Visibility): Statement {
-  const params: Param[] = [tenant];
-  const within = workspace === undefined ? '' : `AND workspace = $${params.push(workspace)}`;
-  return {
-    sql: `SELECT judge, COUNT(*) AS verdicts, CAST(COALESCE(SUM(agreed), 0) AS BIGINT) AS agreed,
-            CAST(COALESCE(SUM(1 - agreed), 0) AS BIGINT) AS disputed
-          FROM goal_runs WHERE tenant = $1 AND judge IS NOT NULL ${within} GROUP BY judge ORDER BY judge`,
-    params,
-  };
 }

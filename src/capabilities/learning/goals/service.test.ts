@@ -16,6 +16,7 @@ import { type Change, changeOf, type Decide, perform, unchanged } from '../../..
 import { sql } from '../../../store/sql.ts';
 import { NODES } from '../../running/nodes/standard.ts';
 import type { Judgement } from '../verifiers/door.ts';
+import { Agreement } from './agreement.ts';
 import { type ArmNeeds, Arms } from './arms.ts';
 import { GoalChanges } from './changes.ts';
 import { ContributingRuns, goalRunStarter } from './contributing-runs.ts';
@@ -23,6 +24,7 @@ import { GoalJudging } from './judging.ts';
 import { GoalPlans } from './plans.ts';
 import { GoalReader } from './reader.ts';
 import { GOAL_TABLES, noteEnd } from './records.ts';
+import { SecondJudges } from './second-judge.ts';
 import { GoalService } from './service.ts';
 import { GoalWorker } from './work.ts';
 
@@ -46,6 +48,7 @@ const verifiers = {
   judge: async () => judgement,
   judgedRun: async () => ({ snapshot: {} as never, outputs: {}, variables: {}, annotations: [] }),
 };
+const secondJudges = new SecondJudges(runtime.store, verifiers);
 const goals = new GoalService(host, {
   audit: { entry: silent },
   feed: { publish: silent },
@@ -54,10 +57,11 @@ const goals = new GoalService(host, {
   changes,
   contributing,
   reader,
+  agreement: new Agreement(runtime.store, { verifiers, secondJudges }),
   plans: new GoalPlans(runtime.plans, STARTER_NEEDS.runs),
 });
 const settings = { standstillMax: 3, judgeTries: 2, judgeRetryMs: 1_000 };
-const judging = new GoalJudging(runtime, { verifiers, changes, settings });
+const judging = new GoalJudging(runtime, { verifiers, secondJudges, changes, settings });
 const worker = new GoalWorker(runtime, { reader, changes, arms, judging });
 
 const REQUEST: GoalRequest = {

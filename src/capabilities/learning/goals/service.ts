@@ -19,12 +19,11 @@ import { GOAL_WORK, type GoalChanges, type GoalMove } from './changes.ts';
 import type { ContributingRuns } from './contributing-runs.ts';
 import { calibrationFrom, factsFrom, goalFrom, type HeldGoal, type Stall } from './document.ts';
 import type { Goals, GoalVerdicts } from './door.ts';
+import { type CalibrationRow, calibrate } from './opinion-records.ts';
 import type { GoalPlans } from './plans.ts';
 import type { GoalReader } from './reader.ts';
 import type { GoalFilter } from './records.ts';
 import {
-  type CalibrationRow,
-  calibrate,
   callGoal,
   findUnjudged,
   type GoalRunRow,
@@ -53,14 +52,17 @@ interface GoalParts {
   readonly contributing: ContributingRuns;
   readonly plans: GoalPlans;
   readonly reader: GoalReader;
+  readonly agreement: Goals['agreement'];
 }
 
 /** What people do with goals. What happens to them otherwise is decided in `work.ts`. */
 export class GoalService implements Goals {
+  readonly agreement: Goals['agreement'];
   readonly #host: Pick<Host, 'runtime' | 'executor'>;
   readonly #parts: GoalParts;
 
   constructor(host: Pick<Host, 'runtime' | 'executor'>, parts: GoalParts) {
+    this.agreement = parts.agreement;
     this.#host = host;
     this.#parts = parts;
   }
@@ -222,7 +224,7 @@ export class GoalService implements Goals {
     const arm = rearms || state !== 'active' ? armed?.arm : move.after.arm;
     const at = this.#host.runtime.clock.now();
     const ready: HeldGoal = { ...move.after, plan: move.after.plan ?? armed?.plan, arm };
-    const after: HeldGoal = { ...ready, stall: stallWithoutArm(ready, goal.stall?.at ?? at) };
+    const after: HeldGoal = { ...ready, stall: stallAfter(goal, ready, at) };
     if (move.action === 'goal.resume' && after.stall) return refuseUnarmed(after.stall);
     const moved = await changes.move(goal, { ...move, after, at, actor: subject.principal });
     if (isRefusal(moved)) return moved;
@@ -318,6 +320,11 @@ function namesOf({ subject: { principal, person } }: Pick<Caller, 'subject'>): s
 
 function withAuthor({ authors = [] }: HeldGoal, caller: Caller): string[] {
   return [...new Set([...authors, ...namesOf(caller)])];
+}
+
+/** Why the goal stands still after a change. A judge that takes long still does. */
+function stallAfter({ stall: before }: HeldGoal, after: HeldGoal, at: number): Stall | undefined {
+  return stallWithoutArm(after, before?.at ?? at) ?? (before?.status === 'judging' ? before : undefined);
 }
 
 function refuseUnarmed({ reason }: Stall): Refusal {

@@ -7,9 +7,14 @@ export interface GoalSettings {
   /** How often a judge that cannot decide is asked, and the first pause between attempts. */
   readonly judgeTries: number;
   readonly judgeRetryMs: number;
+  /** How long a verdict may take before people are told. */
+  readonly judgingMs?: number;
   /** Whether the operator has switched goals off. */
   readonly isOff?: boolean;
 }
+
+/** How long a verdict may take, unless the operator says otherwise. */
+export const JUDGING_MS = 5 * 60_000;
 
 /** The escalation thresholds of goals. */
 export const goalSettings = defineSettings({
@@ -30,6 +35,10 @@ export const goalSettings = defineSettings({
       variable: 'CAPSTAN_GOAL_JUDGE_RETRY_MS',
       meaning: 'first backoff between attempts of a judge in milliseconds; doubles each time (2000)',
     },
+    goalJudgingMs: {
+      variable: 'CAPSTAN_GOAL_JUDGING_MS',
+      meaning: 'how long a verdict may be awaited, in milliseconds, before the goal is in the inbox (300000)',
+    },
   },
   read: (read): { readonly goals: GoalSettings } => ({
     goals: {
@@ -37,6 +46,7 @@ export const goalSettings = defineSettings({
       standstillMax: read.integer('goalStall', { otherwise: 10, min: 2, max: 1_000_000 }),
       judgeTries: read.integer('goalJudgeTries', { otherwise: 4, min: 1, max: 100 }),
       judgeRetryMs: read.integer('goalJudgeRetryMs', { otherwise: 2_000, min: 1, max: 3_600_000 }),
+      judgingMs: read.integer('goalJudgingMs', { otherwise: JUDGING_MS, min: 1, max: 30 * 24 * 3_600_000 }),
     },
   }),
 });

@@ -3,21 +3,22 @@ import { defined } from '../../../protocol/format/json.ts';
 import type { GoalStanding } from '../../../protocol/learning/goals.ts';
 import type { HeldGoal, Stall } from './document.ts';
 
-const NEED_PERSON: ReadonlySet<string> = new Set(['waiting-person', 'cannot-start', 'no-arm']);
+/** A verdict that is awaited for seconds needs nobody: without a run to judge, only a stall stands as `judging`. */
+const NEED_PERSON: ReadonlySet<string> = new Set(['waiting-person', 'cannot-start', 'no-arm', 'judging']);
 
 /** How a goal stands, and why, unless it is closed. */
 export function standingOf(goal: HeldGoal, isJudging: boolean): GoalStanding | undefined {
   const { progress, escalation, stall, continuation } = goal;
   if (isClosed(progress)) return undefined;
   if (progress.state === 'escalated') return { status: 'waiting-person', ...defined({ reason: escalation?.reason }) };
-  if (isJudging) return { status: 'judging' };
+  if (isJudging) return { status: 'judging', ...(stall?.status === 'judging' ? { reason: stall.reason } : {}) };
   if (progress.isPaused) return { status: 'waiting-person', reason: 'paused' };
   if (stall) return { status: stall.status, reason: stall.reason };
   if (progress.started > progress.iterations) return { status: 'running' };
   return continuation.mode === 'manual' ? { status: 'waiting-person', reason: 'manual' } : { status: 'armed' };
 }
 
-/** Whether a goal waits for a person to do something: to decide, to start a run, to resume or to repair it. */
+/** Whether a goal waits for a person to do something: to decide, to start a run, to resume or to repair it or its judge. */
 export function needsPerson(goal: HeldGoal): boolean {
   return NEED_PERSON.has(standingOf(goal, false)?.status ?? '');
 }

@@ -80,9 +80,7 @@ export class GoalWorker {
   async #reopenIfAnswered(goal: HeldGoal): Promise<Change<Step> | Refusal> {
     const { row, escalation, progress: before } = goal;
     const waiting: Step = { until: before.deadlineAt };
-    if (escalation?.interruptId === undefined || escalation.runId === undefined) return unchanged(waiting);
-    const [asking] = await this.#read(findGoalRun({ tenant: row.tenant, runId: escalation.runId }));
-    if (asking?.asks === escalation.interruptId) return unchanged(waiting);
+    if (!escalation || !(await this.#isAnswered(row.tenant, escalation))) return unchanged(waiting);
     const progress = reopen(goal.progress, this.#runtime.clock.now());
     const after: HeldGoal = { ...goal, progress, escalation: undefined };
     const armed = progress.state === 'active' && !progress.isPaused ? await this.#parts.arms.arm(after) : undefined;
@@ -95,6 +93,13 @@ export class GoalWorker {
     }
     const moved = await this.#move(goal, { after: { ...after, arm: armed.arm }, action: 'goal.reopen' });
     return isRefusal(moved) ? moved : and(moved, armed.change);
+  }
+
+  /** Whether the question was answered, or the verdict decided, that the goal waits for. */
+  async #isAnswered(tenant: string, { reason, runId, interruptId }: Escalation): Promise<boolean> {
+    if (runId === undefined || (reason !== 'second-judge' && interruptId === undefined)) return false;
+    const [asking] = await this.#read(findGoalRun({ tenant, runId }));
+    return reason === 'second-judge' ? asking?.expected != null : asking?.asks !== interruptId;
   }
 
   #escalateFor(goal: HeldGoal, { run_id: runId, asks }: GoalRunRow): Promise<Change<Step> | Refusal> {

@@ -7,6 +7,7 @@ import { AnswerDeciders, InterruptLinks } from '../../people/interrupts/door.ts'
 import { bindRoutes } from '../../request.ts';
 import { Schedules } from '../../starting/schedules/door.ts';
 import { Audit } from '../../trust/audit/door.ts';
+import { Verifiers } from '../verifiers/door.ts';
 import { GATE_TIMEOUT } from './activation.ts';
 import { artifactRoutes } from './artifact-routes.ts';
 import { Proposals } from './door.ts';
@@ -22,7 +23,7 @@ import { gateTimeoutHandler } from './work.ts';
 export const proposals = defineCapability({
   name: 'proposals',
   provides: Proposals,
-  needs: [Audit, Feed, Prompts, Packs, Schedules],
+  needs: [Audit, Feed, Prompts, Packs, Schedules, Verifiers],
   settings: proposalSettings,
   tables: PROPOSAL_TABLES,
   build: (host, needs, { proposals: settings }) => {

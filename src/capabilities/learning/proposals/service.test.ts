@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { callerAs, openCapabilityHost } from '../../../../test/support/capability-host.ts';
 import { unique } from '../../../../test/support/definitions.ts';
+import { noVerifiers } from '../../../../test/support/no-verifiers.ts';
 import { resolveInterrupt } from '../../../engine/people/interrupts.ts';
 import { isRefusal } from '../../../protocol/errors.ts';
 import type { Proposal } from '../../../protocol/learning/proposals.ts';
@@ -36,6 +37,7 @@ const needs = {
   feed: { entries: () => [], wake: () => {} },
   packs: {} as Packs,
   schedules: {} as Schedules,
+  verifiers: noVerifiers(),
 };
 const TIMEOUT_MS = 60_000;
 const serviceWith = (settings: Partial<ProposalSettings> = {}): ProposalService =>

@@ -59,9 +59,9 @@ export async function* findCorrectedPrompts(mining: MiningContext): AsyncGenerat
 }
 
 /** The prompt, if the version is its latest and people may change it: corrections of older versions are about another text. */
-async function latest(
-  { prompts, subject }: MiningContext,
-  { template_id: templateId, version }: CountedPrompt,
+export async function latest(
+  { prompts, subject }: Pick<MiningContext, 'prompts' | 'subject'>,
+  { template_id: templateId, version }: Pick<CountedPrompt, 'template_id' | 'version'>,
 ): Promise<RegisteredPrompt | undefined> {
   const found = await prompts.find(subject, { templateId });
   return found?.source === 'user' && found.template.version === version ? found : undefined;
@@ -135,7 +135,8 @@ async function draftPrompt(
   };
 }
 
-const GUIDANCE = 'Follow these instructions, which reviewers of earlier answers asked for:';
+/** The heading of what corrections ask for. */
+export const GUIDANCE = 'Follow these instructions, which reviewers of earlier answers asked for:';
 
 /** A prompt with what corrections ask for. */
 interface Revised {
@@ -146,11 +147,11 @@ interface Revised {
 }
 
 /** Adds what corrections ask for and the text does not say yet, as instructions, the most frequent wish first. */
-export function revisedText(text: string, corrections: readonly string[]): Revised {
+export function revisedText(text: string, corrections: readonly string[], guidance = GUIDANCE): Revised {
   const { wishes, suspicious } = wishesOf(corrections);
   const added = wishes.filter((wish) => !isSaidIn(text, wish)).slice(0, CORRECTIONS_MAX);
   if (added.length === 0) return { text, added: 0, suspicious };
-  const heading = text.includes(GUIDANCE) ? [] : ['', GUIDANCE];
+  const heading = text.includes(guidance) ? [] : ['', guidance];
   const lines = [text.trimEnd(), ...heading, ...added.map((wish) => `- ${wish.text}`), ''];
   return { text: lines.join('\n'), added: added.length, suspicious };
 }

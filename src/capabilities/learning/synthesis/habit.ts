@@ -6,6 +6,8 @@ import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Packs } from '../../ai/packs/door.ts';
 import type { Prompts } from '../../ai/prompts/door.ts';
 import type { Feedback } from '../../people/feedback/door.ts';
+import type { Goals } from '../goals/door.ts';
+import type { Verifiers } from '../verifiers/door.ts';
 import type { RunSelection } from './mining-records.ts';
 import type { Outcomes } from './outcomes.ts';
 import type { RhythmRules } from './rhythm.ts';
@@ -94,6 +96,9 @@ export interface MiningContext {
   readonly packs: Pick<Packs, 'current' | 'versions' | 'agent'>;
   readonly feedback: Pick<Feedback, 'pages'> | undefined;
   readonly outcomes: Outcomes;
+  readonly verifiers: Pick<Verifiers, 'get'>;
+  /** Verdicts on goals, and what people think of them; undefined where there are no goals. */
+  readonly verdicts: Pick<Goals['agreement'], 'latest'> | undefined;
   /** Replaces personal data; a text without any stays the same. */
   readonly redact: (text: string) => string;
 }

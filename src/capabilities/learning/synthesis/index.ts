@@ -7,7 +7,9 @@ import { defineCapability, optional } from '../../capability.ts';
 import { Feedback } from '../../people/feedback/door.ts';
 import { bindRoutes } from '../../request.ts';
 import { Schedules } from '../../starting/schedules/door.ts';
+import { Goals } from '../goals/door.ts';
 import { Proposals } from '../proposals/door.ts';
+import { Verifiers } from '../verifiers/door.ts';
 import { forgetHabits, SYNTHESIS_TABLES } from './records.ts';
 import { routes } from './routes.ts';
 import { SynthesisService } from './service.ts';
@@ -23,7 +25,7 @@ const WORK_WHEN_OFF = { [SCAN_ALL]: { handle: async () => ({}) }, [SCAN_TENANT]:
 /** Finds habits in runs and feedback, and drafts proposals that would automate them. */
 export const synthesis = defineCapability({
   name: 'synthesis',
-  needs: [optional(Proposals), Prompts, Packs, Schedules, Models, optional(Feedback)],
+  needs: [optional(Proposals), Prompts, Packs, Schedules, Models, optional(Feedback), Verifiers, optional(Goals)],
   settings: synthesisSettings,
   tables: SYNTHESIS_TABLES,
   build: ({ runtime }, { proposals, ...needs }, { synthesis: settings }) => {

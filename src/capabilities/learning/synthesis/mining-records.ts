@@ -1,5 +1,5 @@
 import type { Visibility } from '../../../store/log.ts';
-import { type Param, type Statement, sql } from '../../../store/sql.ts';
+import { type Param, placeholders, type Statement, sql } from '../../../store/sql.ts';
 import type { ShapeRow } from './records.ts';
 
 /** The runs that miners consider: those that the caller may see, or some of them. */
@@ -7,6 +7,11 @@ export interface RunSelection extends Visibility {
   /** Ids of runs sort by the time of their start. */
   readonly fromId?: string | undefined;
   readonly runIds?: readonly string[] | undefined;
+}
+
+/** Whether a run is among those that miners consider, as far as its id tells. */
+export function isSelected({ fromId = '', runIds }: RunSelection, runId: string): boolean {
+  return runId >= fromId && (runIds?.includes(runId) ?? true);
 }
 
 /** Builds a SELECT over selected runs; `$1` is the tenant. */
@@ -148,6 +153,16 @@ export function correctionsOf(
   return query.statement(
     (where) => `SELECT annotation_id, runs.run_id, runs.workspace, runs.node_id, workflow_id FROM ${CORRECTED}
       WHERE ${where} AND ${SAME_NODE} ORDER BY annotation_id DESC LIMIT ${limited}`,
+  );
+}
+
+/** The prompts that runs used, each once for a run. */
+export function promptsOfRuns(tenant: string, runIds: readonly string[]): Statement {
+  return sql(
+    `SELECT tenant, run_id, template_id, MIN(version) AS version, MIN(node_id) AS node_id FROM synthesis_prompts
+     WHERE tenant = $1 AND run_id IN ${placeholders(1, runIds.length, 2)} GROUP BY tenant, run_id, template_id`,
+    tenant,
+    ...runIds,
   );
 }
 

@@ -17,6 +17,8 @@ import {
 import { findAutomations } from './automations.ts';
 import { findChains } from './chains.ts';
 import { findCorrectedPrompts } from './corrected-prompts.ts';
+import { findDisputedJudges } from './disputed-judges.ts';
+import { findFailedCriteria } from './failed-criteria.ts';
 import {
   type Draft,
   EVIDENCE_MAX,
@@ -35,11 +37,13 @@ import { findHabit, type HabitRow, recordHabit } from './records.ts';
 import { findToolUsers } from './tool-users.ts';
 import { type WordedDraft, type Writer, wordDraft } from './wording.ts';
 
-const MINERS: Record<ArtifactKind, (mining: MiningContext) => AsyncGenerator<Found>> = {
-  'prompt-template': findCorrectedPrompts,
-  'workflow-chain-pack': findChains,
-  'agent-pack': findToolUsers,
-  automation: findAutomations,
+type Miner = (mining: MiningContext) => AsyncGenerator<Found>;
+
+const MINERS: Record<ArtifactKind, readonly Miner[]> = {
+  'prompt-template': [findCorrectedPrompts, findFailedCriteria, findDisputedJudges],
+  'workflow-chain-pack': [findChains],
+  'agent-pack': [findToolUsers],
+  automation: [findAutomations],
 };
 
 /** Names of nodes may be long, so the texts that are made of them are cut. */
@@ -85,8 +89,8 @@ export class Scan {
     const { mining, kinds, signal } = this.#options;
     const created: Proposal[] = [];
     const heldBack: HeldBackHabit[] = [];
-    for (const kind of kinds) {
-      for await (const found of MINERS[kind](mining)) {
+    for (const miner of kinds.flatMap((kind) => MINERS[kind])) {
+      for await (const found of miner(mining)) {
         if (signal?.aborted) return { created, heldBack };
         const outcome = isHeldBack(found) ? found : await this.#propose(found);
         if (outcome === TOO_MANY_PENDING) return { created, heldBack, pendingLimitReached: true };

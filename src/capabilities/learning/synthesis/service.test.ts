@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { callerAs, openCapabilityHost } from '../../../../test/support/capability-host.ts';
 import { node, workflow } from '../../../../test/support/definitions.ts';
+import { noVerifiers } from '../../../../test/support/no-verifiers.ts';
 import { registerShared } from '../../../../test/support/register-shared.ts';
 import { isRefusal } from '../../../protocol/errors.ts';
 import type { Proposal } from '../../../protocol/learning/proposals.ts';
@@ -30,15 +31,19 @@ const schedules = {
   list: async () => [],
   create: async () => unchanged({} as Schedule),
 } as Partial<Schedules> as Schedules;
+const verifiers = noVerifiers();
 const audit = { entry: () => unchanged(undefined) };
 const feed = { entries: () => [], wake: () => {} };
 const proposals = new ProposalService(
   host,
-  { audit, feed, prompts, packs, schedules },
+  { audit, feed, prompts, packs, schedules, verifiers },
   { activation: 'approval-gate', gates: [], pendingMax: 10 },
 );
 const settings = { supportMin: 3, periodMinMs: HOUR_MS, timezones: ['UTC'], everyMs: HOUR_MS };
-const needs = { proposals, prompts, packs, schedules, models: { providers: [] }, feedback: undefined };
+const needs = {
+  ...{ proposals, prompts, packs, schedules, verifiers, models: { providers: [] } },
+  ...{ feedback: undefined, goals: undefined },
+};
 const synthesis = new SynthesisService(host, needs, settings);
 const runs = new RunService(host, { models: [] });
 const ada = callerAs('ada');

@@ -14,7 +14,9 @@ import type { Host } from '../../capability.ts';
 import type { Feedback } from '../../people/feedback/door.ts';
 import type { Caller } from '../../request.ts';
 import type { Schedules } from '../../starting/schedules/door.ts';
+import type { Goals } from '../goals/door.ts';
 import type { Proposals } from '../proposals/door.ts';
+import type { Verifiers } from '../verifiers/door.ts';
 import type { MiningContext } from './habit.ts';
 import { Neighbours } from './neighbours.ts';
 import { Outcomes } from './outcomes.ts';
@@ -45,6 +47,8 @@ interface SynthesisNeeds {
   readonly schedules: Pick<Schedules, 'list'>;
   readonly models: Pick<Models, 'providers'>;
   readonly feedback: Feedback | undefined;
+  readonly verifiers: Pick<Verifiers, 'get'>;
+  readonly goals: Pick<Goals, 'agreement'> | undefined;
 }
 
 /** Schedules whose time zones are counted. */
@@ -136,7 +140,7 @@ export class SynthesisService {
 
   async #miningFor(caller: Caller, { sourceRunIds, since }: SynthesisRequest): Promise<MiningContext> {
     const { subject } = caller;
-    const { prompts, packs, feedback } = this.#needs;
+    const { prompts, packs, feedback, verifiers, goals } = this.#needs;
     const { supportMin, periodMinMs } = this.#settings;
     const timezones = await this.#timezonesFor(caller);
     const { tenant, workspace } = subject;
@@ -149,6 +153,8 @@ export class SynthesisService {
       prompts,
       packs,
       feedback,
+      verifiers,
+      verdicts: goals?.agreement,
       outcomes: new Outcomes(this.#host.runtime, tenant, feedback),
       redact: (text) => redactPersonalData(text, defined({ kinds: this.#settings.personalData })),
     };

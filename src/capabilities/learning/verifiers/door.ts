@@ -12,10 +12,12 @@ import type { Caller } from '../../request.ts';
 /** Named verifiers, and judging runs by them. */
 export interface Verifiers {
   /** By `id` the current version, by `id@version` that one. */
-  get(caller: Caller, verifierRef: string): Promise<Verifier | Refusal>;
+  get(caller: Pick<Caller, 'subject'>, verifierRef: string): Promise<Verifier | Refusal>;
   list(caller: Caller, after: VerifierPlace, limit: number): Promise<Verifier[]>;
   /** Stores a verifier; an id that exists gets a new version. */
-  put(caller: Caller, request: VerifierRequest): Promise<Change<Verifier> | Refusal>;
+  put(caller: Pick<Caller, 'subject'>, request: VerifierRequest): Promise<Change<Verifier> | Refusal>;
+  /** Takes a version out of use, if it is in use: the one that it replaced is used again. */
+  withdraw(caller: Pick<Caller, 'subject'>, verifierId: string, replacement: Replacement): Promise<Change>;
   /** Verdicts that name the verifier stay valid; nothing more is judged by it. */
   remove(caller: Caller, verifierId: string): Promise<Change | Refusal>;
   /** Judges a run. Whatever goes wrong, the answer is never `satisfied`. */
@@ -26,6 +28,12 @@ export interface Verifiers {
 
 /** The door to verifiers. */
 export const Verifiers = door<Verifiers>()('verifiers');
+
+/** A version of a verifier, and the version of the same owner that it replaced, if there was one. */
+export interface Replacement {
+  readonly version: number;
+  readonly replaced?: number | undefined;
+}
 
 /** Where a page of verifiers ended. */
 export interface VerifierPlace {

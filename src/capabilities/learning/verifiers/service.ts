@@ -1,7 +1,8 @@
 import { specProblems } from '../../../engine/judging/verifier-spec.ts';
 import { NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
+import { defined } from '../../../protocol/format/json.ts';
 import type { Verifier, VerifierRequest } from '../../../protocol/learning/verifiers.ts';
-import { type Change, changeOf } from '../../../runtime/change.ts';
+import { type Change, changeOf, unchanged } from '../../../runtime/change.ts';
 import type { SeamDrivers } from '../../../runtime/effects/seams.ts';
 import type { Subject } from '../../../runtime/run-row.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
@@ -14,7 +15,7 @@ import { timestamp } from '../../timestamps.ts';
 import type { Audit } from '../../trust/audit/door.ts';
 import { recordBy } from '../../trust/audit/door.ts';
 import { refuseSecrets } from '../../trust/secrets.ts';
-import type { JudgedRun, Judgement, JudgeRequest, VerifierPlace, Verifiers } from './door.ts';
+import type { JudgedRun, Judgement, JudgeRequest, Replacement, VerifierPlace, Verifiers } from './door.ts';
 import { Judging, type JudgingNeeds } from './judging.ts';
 import {
   countVerifiers,
@@ -47,7 +48,7 @@ export class VerifierService implements Verifiers {
     this.#judging = new Judging(host, { ...needs, find: (from, verifierRef) => this.#find(from, verifierRef) });
   }
 
-  async get({ subject }: Caller, verifierRef: string): Promise<Verifier | Refusal> {
+  async get({ subject }: Pick<Caller, 'subject'>, verifierRef: string): Promise<Verifier | Refusal> {
     return (await this.#find(subject, verifierRef)) ?? NOT_FOUND;
   }
 
@@ -55,9 +56,11 @@ export class VerifierService implements Verifiers {
     return (await this.#host.runtime.store.read<VerifierRow>(listVerifiers(subject, after, limit))).map(verifierFrom);
   }
 
-  async put({ subject }: Caller, request: VerifierRequest): Promise<Change<Verifier> | Refusal> {
+  async put({ subject }: Pick<Caller, 'subject'>, request: VerifierRequest): Promise<Change<Verifier> | Refusal> {
     const refusal =
-      (await checkVerifier(request, this.#host.runtime)) ?? (await this.#refuseMissingWorkflow(subject, request));
+      (await checkVerifier(request, this.#host.runtime)) ??
+      (await this.#refuseMissingWorkflow(subject, request)) ??
+      (await this.#refuseSecondJudge(subject, request));
     if (refusal) return refusal;
     const { store, ids, clock } = this.#host.runtime;
     const { id = ids.next('ver-'), ...spec } = request;
@@ -73,6 +76,25 @@ export class VerifierService implements Verifiers {
       body: JSON.stringify(spec),
       created_by: subject.principal,
       created_at: clock.now(),
+    });
+  }
+
+  async withdraw(
+    { subject }: Pick<Caller, 'subject'>,
+    verifierId: string,
+    { version, replaced }: Replacement,
+  ): Promise<Change> {
+    const { store, clock } = this.#host.runtime;
+    const owner = ownerOf(subject);
+    const [inUse] = await store.read<VerifierRow>(findVerifier(subject, verifierId));
+    if (inUse?.owner !== owner || inUse.version !== version) return unchanged(undefined);
+    const moved =
+      replaced === undefined
+        ? removeVerifier(owner, verifierId)
+        : pointVerifier({ ...inUse, version: replaced, created_at: clock.now() });
+    const details = { withdrawn: version, ...defined({ version: replaced }) };
+    return changeOf(undefined, [moved, ...recordBy(this.#audit, subject, 'verifier.put', verifierId, details)], {
+      retryOn: ['existence'],
     });
   }
 
@@ -120,6 +142,16 @@ export class VerifierService implements Verifiers {
   async #refuseMissingWorkflow(from: Visibility, { workflowId }: VerifierRequest): Promise<Refusal | undefined> {
     if (workflowId === undefined || (await this.#host.runtime.plans.current(from, workflowId))) return undefined;
     return refuse('validation_error', 'There is no such workflow.', { field: 'workflowId' });
+  }
+
+  /** The verifier that has to agree must be another one. */
+  async #refuseSecondJudge(from: Visibility, { id, secondJudge }: VerifierRequest): Promise<Refusal | undefined> {
+    const { verifierRef } = secondJudge ?? {};
+    if (verifierRef === undefined) return undefined;
+    const second = await this.#find(from, verifierRef);
+    const message = second ? 'A verifier cannot be its own second judge.' : 'There is no such verifier.';
+    if (second && second.id !== id) return undefined;
+    return refuse('validation_error', message, { field: 'secondJudge.verifierRef' });
   }
 
   async #isFull(owner: string): Promise<boolean> {

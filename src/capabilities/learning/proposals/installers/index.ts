@@ -6,14 +6,15 @@ import type { Schedules } from '../../../starting/schedules/door.ts';
 import { automationInstaller } from './automation.ts';
 import type { Installer } from './installer.ts';
 import { packInstaller } from './pack.ts';
-import { promptInstaller } from './prompt-template.ts';
 import { References } from './references.ts';
+import { type RubricTarget, templateInstaller } from './rubric.ts';
 
 /** The services into which artifacts are installed. */
 export interface InstallTargets {
   readonly prompts: Prompts;
   readonly packs: Packs;
   readonly schedules: Schedules;
+  readonly verifiers: RubricTarget;
 }
 
 /** An installer for each kind of artifact. */
@@ -21,12 +22,12 @@ export type Installers = Readonly<Record<ArtifactKind, Installer>>;
 
 /** The installers that install into some services. */
 export function installersFor(
-  { prompts, packs, schedules }: InstallTargets,
+  { prompts, packs, schedules, verifiers }: InstallTargets,
   runtime: Pick<Runtime, 'store' | 'catalog' | 'tools' | 'clock'>,
 ): Installers {
   const references = new References({ runtime, packs, prompts });
   return {
-    'prompt-template': promptInstaller(prompts),
+    'prompt-template': templateInstaller(prompts, verifiers),
     'workflow-chain-pack': packInstaller(packs, references, 'chains'),
     'agent-pack': packInstaller(packs, references, 'agents'),
     automation: automationInstaller(schedules, runtime.store),

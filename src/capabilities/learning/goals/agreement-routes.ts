@@ -1,0 +1,65 @@
+import { Type } from 'typebox';
+import { isRefusal, refuse } from '../../../protocol/errors.ts';
+import { Closed, OneOf } from '../../../protocol/format/schema.ts';
+import { AGREEMENT_PERIODS, GoldCase, JudgeAgreement } from '../../../protocol/learning/goals.ts';
+import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
+import { answer, reply, route } from '../../request.ts';
+import { goldCaseFrom } from './agreement.ts';
+import type { Goals } from './door.ts';
+import type { ReviewPlace } from './opinion-records.ts';
+import type { GoalRunRow } from './records.ts';
+
+const operation = route<{ readonly goals: Goals }>();
+
+const VERIFIERS = '/v1/host/capstan/verifiers';
+const VerifierParams = Closed({
+  verifierId: Type.String({ minLength: 1, maxLength: 160, description: 'An id, without a version' }),
+});
+
+const getVerifierAgreement = operation({
+  operationId: 'getVerifierAgreement',
+  summary: 'How far people agree with the verdicts of a verifier: in all, by version, over time and by criterion',
+  method: 'GET',
+  path: `${VERIFIERS}/{verifierId}/agreement`,
+  scope: 'goals:read',
+  params: VerifierParams,
+  query: Closed({ period: Type.Optional(OneOf(AGREEMENT_PERIODS, { description: 'Defaults to `week`' })) }),
+  replies: { 200: JudgeAgreement },
+  refusals: [400, 404],
+  handle: async ({ caller, params, query }, { goals }) =>
+    answer(200, await goals.agreement.of(caller, params.verifierId, query.period ?? 'week')),
+});
+
+const listGoldSet = operation({
+  operationId: 'listGoldSet',
+  summary: 'Verdicts of a verifier that people reviewed, with what they say it should have said; latest review first',
+  method: 'GET',
+  path: `${VERIFIERS}/{verifierId}/gold-set`,
+  scope: 'goals:read',
+  params: VerifierParams,
+  query: ListQuery({}),
+  replies: { 200: Page(GoldCase) },
+  refusals: [400],
+  handle: async ({ caller, params, query }, { goals }) => {
+    const page = pageRequest(query);
+    if (isRefusal(page)) return page;
+    const before = placeAfter(page.after);
+    if (page.after !== undefined && !before) {
+      return refuse('validation_error', 'cursor is not one that this host gave out.');
+    }
+    const rows = await goals.agreement.goldSet(caller, params.verifierId, before, page.limit + 1);
+    return reply(200, pageOf(rows, page, goldCaseFrom, placeOf));
+  },
+});
+
+function placeOf({ opinion_at, run_id }: GoalRunRow): string {
+  return `${opinion_at}.${run_id}`;
+}
+
+function placeAfter(place: string | undefined): ReviewPlace | undefined {
+  const [, at, runId] = /^(\d{1,15})\.(.+)$/.exec(place ?? '') ?? [];
+  return at === undefined || runId === undefined ? undefined : { at: Number(at), runId };
+}
+
+/** The operations on how far people agree with verifiers. */
+export const agreementRoutes = [getVerifierAgreement, listGoldSet];

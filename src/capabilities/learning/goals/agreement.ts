@@ -1,0 +1,167 @@
+import { isRefusal, NOT_FOUND, type Refusal } from '../../../protocol/errors.ts';
+import { defined } from '../../../protocol/format/json.ts';
+import type { AgreementPeriod, GoldCase, JudgeAgreement } from '../../../protocol/learning/goals.ts';
+import type { Visibility } from '../../../store/log.ts';
+import type { Store } from '../../../store/store.ts';
+import type { Caller } from '../../request.ts';
+import { timestamp } from '../../timestamps.ts';
+import type { Verifiers } from '../verifiers/door.ts';
+import { calibrationFrom, type StoredVerdict } from './document.ts';
+import {
+  type AgreementRow,
+  agreementByPeriod,
+  type CalibrationRow,
+  calibrate,
+  listLatestVerdicts,
+  listReviewed,
+  listVerdictsOf,
+  opinionIn,
+  type ReviewPlace,
+} from './opinion-records.ts';
+import type { GoalRunRow } from './records.ts';
+import type { SecondJudges } from './second-judge.ts';
+
+const DAY_MS = 24 * 3_600_000;
+/** Weeks begin on Monday, and the epoch on a Thursday. */
+const PERIODS: Readonly<Record<AgreementPeriod, { readonly widthMs: number; readonly origin: number }>> = {
+  day: { widthMs: DAY_MS, origin: 0 },
+  week: { widthMs: 7 * DAY_MS, origin: 4 * DAY_MS },
+};
+const PERIODS_MAX = 100;
+const CRITERIA_VERDICTS = 500;
+const CRITERIA_MAX = 100;
+
+/** A verdict, and what people think of it. */
+export interface ReviewedVerdict {
+  readonly runId: string;
+  readonly goalId: string;
+  readonly judge: string;
+  readonly at: number;
+  readonly said: boolean;
+  /** What people say that it should have been; undefined if nobody reviewed it. */
+  readonly expected?: boolean | undefined;
+  readonly reviewedAt?: number | undefined;
+  readonly evidence: StoredVerdict['evidence'];
+  readonly isUndecided: boolean;
+}
+
+/** What is known about how far people agree with judges. Their disputes make the gold set of a verifier. */
+export class Agreement {
+  readonly #store: Pick<Store, 'read'>;
+  readonly #verifiers: Pick<Verifiers, 'get'>;
+  readonly #secondJudges: Pick<SecondJudges, 'recent'>;
+
+  constructor(
+    store: Pick<Store, 'read'>,
+    { verifiers, secondJudges }: { verifiers: Pick<Verifiers, 'get'>; secondJudges: Pick<SecondJudges, 'recent'> },
+  ) {
+    this.#store = store;
+    this.#verifiers = verifiers;
+    this.#secondJudges = secondJudges;
+  }
+
+  /** The figures of a verifier; one that was removed keeps those of its verdicts. */
+  async of(caller: Caller, verifierId: string, period: AgreementPeriod): Promise<JudgeAgreement | Refusal> {
+    const { subject } = caller;
+    const verifier = await this.#verifiers.get(caller, verifierId);
+    const versions = (await this.#store.read<CalibrationRow>(calibrate(subject, verifierId))).map(calibrationFrom);
+    if (isRefusal(verifier) && versions.length === 0) return NOT_FOUND;
+    const recent = await this.#secondJudges.recent(subject, isRefusal(verifier) ? { id: verifierId } : verifier);
+    const sum = (of: (row: (typeof versions)[number]) => number): number =>
+      versions.reduce((total, row) => total + of(row), 0);
+    const [agreed, disputed] = [sum((row) => row.agreed), sum((row) => row.disputed)];
+    return {
+      verifierId,
+      verdicts: sum((row) => row.verdicts),
+      reviewed: agreed + disputed,
+      agreed,
+      disputed,
+      agreementRate: rateOf(agreed, disputed),
+      versions,
+      periods: await this.#periods(subject, verifierId, period),
+      criteria: criteriaOf(await this.#store.read<GoalRunRow>(listVerdictsOf(subject, verifierId, CRITERIA_VERDICTS))),
+      recent: { reviewed: recent.reviewed, agreed: recent.agreed, secondJudge: recent.isDoubted },
+    };
+  }
+
+  /** The gold set of a verifier, the latest review first. */
+  async goldSet(
+    { subject }: Caller,
+    verifierId: string,
+    before: ReviewPlace | undefined,
+    limit: number,
+  ): Promise<GoalRunRow[]> {
+    return this.#store.read<GoalRunRow>(listReviewed(subject, verifierId, before, limit));
+  }
+
+  /** The latest verdicts of all judges, for those who learn from them. */
+  async latest({ tenant, workspace }: Visibility, limit: number): Promise<ReviewedVerdict[]> {
+    const rows = await this.#store.read<GoalRunRow>(listLatestVerdicts({ tenant, workspace }, limit));
+    return rows.map(reviewedFrom);
+  }
+
+  async #periods(from: Visibility, verifierId: string, period: AgreementPeriod): Promise<JudgeAgreement['periods']> {
+    const { widthMs } = PERIODS[period];
+    const rows = await this.#store.read<AgreementRow>(
+      agreementByPeriod(from, verifierId, PERIODS[period], PERIODS_MAX),
+    );
+    return rows.map(({ start, agreed, disputed }) => ({
+      from: timestamp(start),
+      to: timestamp(start + widthMs),
+      agreed,
+      disputed,
+      agreementRate: rateOf(agreed, disputed),
+    }));
+  }
+}
+
+function rateOf(agreed: number, disputed: number): number | null {
+  return agreed + disputed === 0 ? null : agreed / (agreed + disputed);
+}
+
+function reviewedFrom(row: GoalRunRow): ReviewedVerdict {
+  const { evidence, undecided } = JSON.parse(row.verdict!) as StoredVerdict;
+  return {
+    runId: row.run_id,
+    goalId: row.goal_id,
+    judge: row.judge!,
+    at: row.judged_at!,
+    ...opinionIn(row),
+    ...defined({ reviewedAt: row.opinion_at ?? undefined }),
+    evidence,
+    isUndecided: undecided !== undefined,
+  };
+}
+
+/** A case of a gold set as callers see it. */
+export function goldCaseFrom(row: GoalRunRow): GoldCase {
+  const { runId, goalId, judge, at, said, expected, evidence } = reviewedFrom(row);
+  return {
+    runId,
+    goalId,
+    judge,
+    at: timestamp(at),
+    said,
+    expected: expected!,
+    evidence,
+    reviewedAt: timestamp(row.opinion_at!),
+    ...defined({ reviewedBy: row.opinion_by ?? undefined }),
+  };
+}
+
+function criteriaOf(rows: readonly GoalRunRow[]): JudgeAgreement['criteria'] {
+  const found = rows.map(reviewedFrom).flatMap((verdict) => {
+    const isDisputed = verdict.expected !== undefined && verdict.expected !== verdict.said;
+    return verdict.evidence.map(({ key, met }) => ({ key, met, isDisputed }));
+  });
+  return [...Map.groupBy(found, ({ key }) => key)]
+    .map(([key, all]) => ({
+      key,
+      verdicts: all.length,
+      unmet: all.filter(({ met }) => !met).length,
+      disputedUnmet: all.filter(({ met, isDisputed }) => isDisputed && !met).length,
+      disputedMet: all.filter(({ met, isDisputed }) => isDisputed && met).length,
+    }))
+    .sort((a, b) => b.unmet - a.unmet || b.verdicts - a.verdicts || (a.key < b.key ? -1 : 1))
+    .slice(0, CRITERIA_MAX);
+}

@@ -1,0 +1,168 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { Answer, Api } from '../support/api.ts';
+import { unique } from '../support/definitions.ts';
+import { expectRefusal } from '../support/envelope.ts';
+import { counting, evaluations, GOALS, judged, planned, reaches, registerCounting, run } from '../support/goals.ts';
+import { onEachStore } from '../support/stores.ts';
+
+/**
+ * Goal: what people say about verdicts has consequences. Method: judges that are wrong on purpose; people dispute them,
+ * and the figures, the gold set and the next verdicts follow.
+ */
+
+type Body = Answer['body'];
+
+const VERIFIERS = '/v1/host/capstan/verifiers';
+const ALWAYS = { kind: 'criteria', criteria: [{ key: 'any', expression: 'true' }] };
+const NEVER = { kind: 'criteria', criteria: [{ key: 'none', expression: 'false' }] };
+
+onEachStore(
+  'a judge',
+  (host) => {
+    const api = (): Api => host().as('editor');
+    const reviewer = (): Api => host().as('reviewer');
+    beforeAll(() => registerCounting(api()));
+
+    const put = async (body: object): Promise<Body> => {
+      const answer = await api().post(VERIFIERS, body);
+      expect(answer.status, answer.text).toBe(201);
+      return answer.body;
+    };
+    const label = async (runId: string, text: string): Promise<void> => {
+      const signal = { kind: 'label', label: text };
+      expect((await reviewer().post(`/v1/runs/${runId}/annotations`, { signal })).status).toBe(201);
+    };
+    const agreement = async (id: string, query = ''): Promise<Body> =>
+      (await api().get(`${VERIFIERS}/${id}/agreement${query}`)).body;
+    const goalBy = (verifierRef: string): Promise<string> =>
+      planned(api(), { completion: { check: 'verifier', verifierRef } }, { workflowId: counting.id });
+    const inInbox = async (id: string): Promise<string[]> =>
+      (await api().get('/v1/host/capstan/inbox?limit=200')).body.items
+        .filter(({ goalId, kind }: Body) => goalId === id && kind === 'goal')
+        .map(({ title }: Body) => title);
+
+    /** A verifier that is always satisfied and was disputed three times. */
+    async function disputed(more: object = {}): Promise<string> {
+      const { id } = await put({ id: unique('ver'), ...ALWAYS });
+      for (let count = 0; count < 3; count++) {
+        const goal = await goalBy(id);
+        const runId = await run(api(), goal);
+        await reaches(api(), goal, 'satisfied');
+        await label(runId, 'not-satisfied');
+      }
+      await put({ id, ...ALWAYS, ...more });
+      return id;
+    }
+
+    it('has figures of how far people agree with it, with counts and dates, and a gold set', async () => {
+      const id = await disputed();
+      const goal = await goalBy(id);
+      const runId = await run(api(), goal);
+      await reaches(api(), goal, 'satisfied');
+      await label(runId, 'satisfied');
+      const figures = await agreement(id, '?period=day');
+      expect(figures).toMatchObject({
+        verifierId: id,
+        ...{ verdicts: 4, reviewed: 4, agreed: 1, disputed: 3, agreementRate: 0.25 },
+        versions: [
+          { judge: `${id}@1`, verdicts: 3, agreed: 0, disputed: 3, agreementRate: 0 },
+          { judge: `${id}@2`, verdicts: 1, agreed: 1, disputed: 0, agreementRate: 1 },
+        ],
+        criteria: [{ key: 'any', verdicts: 4, unmet: 0, disputedUnmet: 0, disputedMet: 3 }],
+        recent: { reviewed: 4, agreed: 1, secondJudge: false },
+      });
+      const counted = figures.periods.map(({ agreed, disputed: not }: Body) => agreed + not);
+      expect(counted.reduce((sum: number, each: number) => sum + each, 0)).toBe(4);
+      const { from, to } = figures.periods[0];
+      expect(Date.parse(to) - Date.parse(from)).toBe(86_400_000);
+      expect(new Date((await agreement(id)).periods[0].from).getUTCDay()).toBe(1);
+
+      const first = (await api().get(`${VERIFIERS}/${id}/gold-set?limit=1`)).body;
+      expect(first.items).toEqual([
+        expect.objectContaining({ runId, goalId: goal, judge: `${id}@2`, said: true, expected: true }),
+      ]);
+      const rest = (await api().get(`${VERIFIERS}/${id}/gold-set?cursor=${first.nextCursor}`)).body;
+      expect(rest.items.map(({ said, expected }: Body) => [said, expected])).toEqual(Array(3).fill([true, false]));
+      expect(rest.items[0]).toMatchObject({ reviewedBy: 'reviewer-of-alpha', evidence: [{ key: 'any', met: true }] });
+      expectRefusal(await api().get(`${VERIFIERS}/${unique('no')}/agreement`), 404, 'not_found');
+    });
+
+    describe('that people often disagree with', () => {
+      it('needs a person, who decides', async () => {
+        const id = await disputed({ secondJudge: { agreementBelow: 0.5, last: 10 } });
+        expect((await agreement(id)).recent).toEqual({ reviewed: 3, agreed: 0, secondJudge: true });
+        for (const [decision, state, reviewed] of [
+          ['not-satisfied', 'active', 3],
+          ['satisfied', 'satisfied', 4],
+        ] as const) {
+          const goal = await goalBy(id);
+          const runId = await run(api(), goal);
+          await reaches(api(), goal, 'escalated');
+          const { escalation } = await evaluations(api(), goal);
+          expect(escalation).toMatchObject({ reason: 'second-judge', runId });
+          expect(escalation.detail).toBe(
+            `${id}@2 says satisfied; people agreed with 0 of its last ${reviewed} reviewed verdicts.`,
+          );
+          expect(await inInbox(goal)).toEqual(['The verdict needs a person: Finish the checklist']);
+          await label(runId, decision);
+          await judged(api(), goal, 1);
+          await reaches(api(), goal, state);
+          const satisfied = decision === 'satisfied';
+          expect((await evaluations(api(), goal)).items).toEqual([
+            expect.objectContaining({
+              satisfied,
+              judge: `${id}@2`,
+              secondJudge: { judge: 'person:reviewer-of-alpha', satisfied },
+            }),
+          ]);
+        }
+        expect((await agreement(id)).recent).toEqual({ reviewed: 5, agreed: 1, secondJudge: true });
+      });
+
+      it('is not satisfied where somebody resumes the goal and nobody has agreed', async () => {
+        const id = await disputed({ secondJudge: { agreementBelow: 1 } });
+        const goal = await goalBy(id);
+        await run(api(), goal);
+        await reaches(api(), goal, 'escalated');
+        expect((await api().post(`${GOALS}/${goal}/resume`)).status).toBe(200);
+        await judged(api(), goal, 1);
+        const [{ satisfied, evidence }] = (await evaluations(api(), goal)).items;
+        expect(satisfied).toBe(false);
+        expect(evidence.at(-1)).toMatchObject({ key: 'second-judge', met: false });
+      });
+
+      it('needs another judge, and a person if the two disagree', async () => {
+        const [yes, no] = [await put({ id: unique('yes'), ...ALWAYS }), await put({ id: unique('no'), ...NEVER })];
+        const id = await disputed({ secondJudge: { agreementBelow: 0.5, verifierRef: yes.id } });
+        const agreed = await goalBy(id);
+        await run(api(), agreed);
+        await reaches(api(), agreed, 'satisfied');
+        const [{ secondJudge }] = (await evaluations(api(), agreed)).items;
+        expect(secondJudge).toEqual({ judge: `${yes.id}@1`, satisfied: true });
+
+        await put({ id, ...ALWAYS, secondJudge: { agreementBelow: 0.5, verifierRef: no.id } });
+        const contested = await goalBy(id);
+        const runId = await run(api(), contested);
+        await reaches(api(), contested, 'escalated');
+        expect((await evaluations(api(), contested)).escalation.detail).toContain(`${no.id}@1 says not satisfied.`);
+        await label(runId, 'satisfied');
+        await reaches(api(), contested, 'satisfied');
+      });
+
+      it('cannot be its own second judge, and not one that there is not', async () => {
+        const id = unique('ver');
+        await put({ id, ...ALWAYS });
+        for (const verifierRef of [id, `${id}@1`, unique('no')]) {
+          const refused = await api().post(VERIFIERS, {
+            id,
+            ...ALWAYS,
+            secondJudge: { agreementBelow: 1, verifierRef },
+          });
+          expectRefusal(refused, 400, 'validation_error');
+          expect(refused.body.details.field).toBe('secondJudge.verifierRef');
+        }
+      });
+    });
+  },
+  { goals: { standstillMax: 10, judgeTries: 1, judgeRetryMs: 10 } },
+);

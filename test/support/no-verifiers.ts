@@ -1,0 +1,8 @@
+import type { Verifiers } from '../../src/capabilities/learning/verifiers/door.ts';
+import { NOT_FOUND } from '../../src/protocol/errors.ts';
+import { unchanged } from '../../src/runtime/change.ts';
+
+/** Verifiers of a host that has none. */
+export function noVerifiers(): Pick<Verifiers, 'get' | 'put' | 'withdraw'> {
+  return { get: async () => NOT_FOUND, put: async () => NOT_FOUND, withdraw: async () => unchanged(undefined) };
+}

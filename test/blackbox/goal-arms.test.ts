@@ -85,15 +85,14 @@ describe.each(STORES)('a goal, on %s', (kind) => {
     const byHeartbeat = { continuation: { mode: 'heartbeat' }, bounds: { maxLoopIterations: 5 } };
 
     const byCommitment = { continuation: { mode: 'commitment' }, bounds: { maxLoopIterations: 5 } };
-    const at = new Date().toISOString();
     const ARMS: Readonly<Record<string, string>> = { sch: SCHEDULES, hb: HEARTBEATS, cmt: COMMITMENTS };
 
-    it.concurrent.each<[string, object, object]>([
-      ['a schedule', bySchedule, { schedule: { cron: EVERY_SECOND } }],
-      ['a heartbeat', byHeartbeat, { heartbeat: { intervalSec: 1 } }],
-      ['a commitment', byCommitment, { commitment: { at, everySec: 2 } }],
+    it.concurrent.each<[string, object, () => object]>([
+      ['a schedule', bySchedule, () => ({ schedule: { cron: EVERY_SECOND } })],
+      ['a heartbeat', byHeartbeat, () => ({ heartbeat: { intervalSec: 1 } })],
+      ['a commitment', byCommitment, () => ({ commitment: { at: new Date().toISOString(), everySec: 2 } })],
     ])('by %s is reached on the run that reaches it, and its arm is gone with it', async (_arm, body, how) => {
-      const id = await planned(api(), body, { criteria: [onThird], ...how });
+      const id = await planned(api(), body, { criteria: [onThird], ...how() });
       const armed = (await read(api(), id)).continuation.armRef;
       const path = ARMS[armed.split('-')[0]];
       expect((await api().get(`${path}/${armed}`)).body.belongsTo).toBe(`goal:${id}`);

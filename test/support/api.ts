@@ -58,8 +58,12 @@ export class Api {
   }
 
   /** The snapshot, once it is as wanted. Waits by polling the log, never by the clock alone. */
-  async until(runId: string, isWanted: (snapshot: Answer['body']) => boolean): Promise<Answer['body']> {
-    const giveUpAt = Date.now() + DEADLINE_MS;
+  async until(
+    runId: string,
+    isWanted: (snapshot: Answer['body']) => boolean,
+    patienceMs = DEADLINE_MS,
+  ): Promise<Answer['body']> {
+    const giveUpAt = Date.now() + patienceMs;
     let last = -1;
     for (;;) {
       const { body } = await this.get(`/v1/runs/${runId}`);
@@ -72,8 +76,8 @@ export class Api {
     }
   }
 
-  ended(runId: string): Promise<Answer['body']> {
-    return this.until(runId, ({ status }) => TERMINAL.includes(status));
+  ended(runId: string, patienceMs = DEADLINE_MS): Promise<Answer['body']> {
+    return this.until(runId, ({ status }) => TERMINAL.includes(status), patienceMs);
   }
 
   /** The whole log. */

@@ -13,7 +13,7 @@ import {
 import type { ThreadMessage } from './schema-worker.ts';
 
 const THREADS = 2;
-const LIMITS: ThreadLimits = { processorMs: 4_000, waitMs: THREAD_WAIT_MS };
+const LIMITS: ThreadLimits = { processorMs: 2_000, waitMs: THREAD_WAIT_MS };
 const THREAD_LIMITS = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 };
 /** The worker's file, as TypeScript source or as built JavaScript, like this file. */
 const PROGRAM = new URL(`./schema-worker${extname(import.meta.url)}`, import.meta.url);

@@ -4,8 +4,9 @@ import { throughOutage } from '../../../runtime/outage.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { RunRow, StoredEvent } from '../../../store/log.ts';
 import type { Cancel } from '../../../system/clock.ts';
+import { type LogPage, LogPages } from './log-pages.ts';
 
-/** Events that are read at once, unless the reader says otherwise: what one that stops reading costs in memory. */
+/** Events that are read at once, unless the reader says otherwise. */
 const PAGE = 50;
 /** Events that may wait in memory for a slow reader; beyond that, the reader gets them from the log. */
 const BACKLOG_MAX = 50;
@@ -19,7 +20,7 @@ interface FollowOptions {
   readonly signal: AbortSignal;
   /** How long to wait for a new event; forever without it. */
   readonly waitMs?: number;
-  /** Events that are read from the log at once. */
+  /** Events that are read from the log at once, however long they are. */
   readonly page?: number;
 }
 
@@ -45,6 +46,7 @@ class Follower {
   readonly #options: FollowOptions;
   readonly #giveUpAt: number;
   readonly #stopListening: Cancel;
+  readonly #pages: LogPages;
   /** Sequence of the last event that was yielded. */
   #position: number;
   /** Events that were appended on this host and not yielded yet. */
@@ -59,6 +61,7 @@ class Follower {
     this.#row = row;
     this.#options = options;
     const { after, signal, waitMs } = options;
+    this.#pages = new LogPages(runtime.reader, row, PAGE);
     this.#position = after;
     this.#giveUpAt = waitMs === undefined ? Number.POSITIVE_INFINITY : runtime.clock.now() + waitMs;
     this.#stopListening = runtime.hub.subscribe(row.run_id, (events) => this.#onAppend(events));
@@ -77,8 +80,10 @@ class Follower {
       const batch = this.#isBehind ? ((await this.#patiently(() => this.#readLog())) ?? []) : this.#takeLive();
       if (batch.length > 0) {
         this.#position = batch.at(-1)!.sequence;
+        // Known before the reader gets the batch, who may empty it.
+        const isLast = batch.some(({ type }) => isTerminalEvent(type));
         yield batch;
-        if (batch.some(({ type }) => isTerminalEvent(type))) return;
+        if (isLast) return;
       } else if (!this.#isBehind) {
         if (mayHaveEnded && (await this.#patiently(() => this.#hasEnded()))) return;
         // A reader that starts beyond the end of the log gets no terminal event, so the run itself is checked each time.
@@ -110,10 +115,16 @@ class Follower {
   /** The next page of the log. Events that are appended meanwhile are in it or follow it. */
   async #readLog(): Promise<StoredEvent[]> {
     this.#isBehind = false;
-    const { page = PAGE } = this.#options;
-    const events = await this.#runtime.reader.events(this.#row, this.#position, page);
-    if (events.length === page) this.#isBehind = true;
+    const { events, isFull } = await this.#page();
+    if (isFull) this.#isBehind = true;
     return events;
+  }
+
+  async #page(): Promise<LogPage> {
+    const { page } = this.#options;
+    if (page === undefined) return this.#pages.after(this.#position);
+    const events = await this.#runtime.reader.events(this.#row, this.#position, page);
+    return { events, isFull: events.length === page };
   }
 
   #takeLive(): StoredEvent[] {

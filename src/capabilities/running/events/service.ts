@@ -4,6 +4,7 @@ import type { RunRow, StoredEvent } from '../../../store/log.ts';
 import type { Caller } from '../../request.ts';
 import type { Events, PolledEvents } from './door.ts';
 import { follow } from './follow.ts';
+import { firstOf, LogPages } from './log-pages.ts';
 import { type StreamRequest, streamFrames } from './stream.ts';
 
 const JSON_PAGE = 50;
@@ -33,7 +34,7 @@ export class EventService implements Events {
   async poll(row: RunRow, after: number, waitMs: number, signal: AbortSignal): Promise<PolledEvents> {
     let events: StoredEvent[] = [];
     for await (const batch of follow(this.#runtime, row, { after, signal, waitMs, page: POLL_PAGE })) {
-      events = firstPage(batch);
+      events = firstOf(batch, POLL_CHARACTERS);
       break;
     }
     const now = (await this.#runtime.reader.row({ tenant: row.tenant }, row.run_id)) ?? row;
@@ -44,24 +45,13 @@ export class EventService implements Events {
   /** The whole log as one JSON document, in pieces. */
   async *document(row: RunRow): AsyncGenerator<string> {
     yield '{"events":[';
-    for (let after = -1; ; ) {
-      const events = await this.#runtime.reader.events(row, after, JSON_PAGE);
+    const pages = new LogPages(this.#runtime.reader, row, JSON_PAGE);
+    for (let after = -1, isMore = true; isMore; ) {
+      const { events, isFull } = await pages.after(after);
       if (events.length > 0) yield (after < 0 ? '' : ',') + events.map(({ body }) => body).join(',');
-      if (events.length < JSON_PAGE) break;
-      after = events.at(-1)!.sequence;
+      after = events.at(-1)?.sequence ?? after;
+      isMore = isFull;
     }
     yield ']}';
   }
-}
-
-/** The first events, one at least, that fit into one answer. */
-function firstPage(events: StoredEvent[]): StoredEvent[] {
-  const page: StoredEvent[] = [];
-  let characters = 0;
-  for (const event of events) {
-    characters += event.body.length;
-    if (page.length > 0 && characters > POLL_CHARACTERS) break;
-    page.push(event);
-  }
-  return page;
 }

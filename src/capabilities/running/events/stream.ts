@@ -86,14 +86,20 @@ async function* eventFrames(
   { modes, after }: StreamRequest,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
-  const onlyMessages = modes.length === 1 && modes[0] === 'messages';
   for await (const batch of follow(runtime, row, { after, signal })) {
-    const shown = batch.filter((event) => isShown(modes, event));
-    if (shown.length === 0) continue;
-    yield shown
-      .map((event) => (onlyMessages ? messageFrame(event) : frame(event.sequence, event.type, event.body)))
-      .join('');
+    const text = framesOf(batch, modes);
+    // The events are not kept beside their text while the caller reads it.
+    batch.length = 0;
+    if (text !== '') yield text;
   }
+}
+
+function framesOf(batch: readonly StoredEvent[], modes: readonly StreamMode[]): string {
+  const onlyMessages = modes.length === 1 && modes[0] === 'messages';
+  return batch
+    .filter((event) => isShown(modes, event))
+    .map((event) => (onlyMessages ? messageFrame(event) : frame(event.sequence, event.type, event.body)))
+    .join('');
 }
 
 /** The members of the chunk are repeated beside the envelope, for readers that expect the chunk alone. */

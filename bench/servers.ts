@@ -1,10 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+
+/** What the kernel counts CPU time in. */
+const TICK_MS = 10;
 
 export const KEY = 'bench-key-of-alpha';
 
@@ -73,4 +76,10 @@ async function announcedUrl(child: ChildProcess): Promise<string> {
     if (url) return url;
   }
   throw new Error('the server ended before it was listening');
+}
+
+/** The processor time that a process has used since it was started. */
+export function cpuMs(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 }

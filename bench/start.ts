@@ -8,13 +8,11 @@ import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { bundleProgram } from '../scripts/bundle.ts';
-import { KEY } from './servers.ts';
+import { cpuMs, KEY } from './servers.ts';
 
 const ROUNDS = 5;
 const REST_MS = 5_000;
 const RUNS = 2_000;
-/** What the kernel counts CPU time in. */
-const TICK_MS = 10;
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const run = promisify(execFile);
@@ -131,12 +129,6 @@ async function timeOf(args: readonly string[], env: NodeJS.ProcessEnv): Promise<
   const started = performance.now();
   await run(process.execPath, [...args], { env });
   return performance.now() - started;
-}
-
-/** What a process has used since it was started. */
-function cpuMs(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 }
 
 function residentMb(pid: number): number {

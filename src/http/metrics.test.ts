@@ -4,7 +4,7 @@ import { ManualClock } from '../../test/support/manual-clock.ts';
 import { TestRun } from '../engine/testing.ts';
 import type { NewEvent } from '../protocol/running/events.ts';
 import { realClock } from '../system/real.ts';
-import { GAUGES } from './metric-table.ts';
+import { GAUGES, HISTOGRAMS } from './metric-table.ts';
 import { atIntervals, createMetrics, type GaugeReaders } from './metrics.ts';
 
 /** Goal: metrics stay cheap and honest when the store is slow or gone, and when labels could become many. */
@@ -55,6 +55,24 @@ describe('gauges', () => {
     expect(await read()).toBe(1);
     clock.advance(1);
     expect(await read()).toBe(2);
+  });
+});
+
+it('can be read without Prometheus: gauges that are known, and histograms by bucket', async () => {
+  const metrics = createMetrics(realClock);
+  metrics.watch(readers({ capstan_hosts: () => 2, capstan_interrupts_open: () => Number.NaN }));
+  for (const ms of [1, 3, 3, 9_000]) metrics.committed({ units: 1, ms, isFailed: false });
+  const readings = new Map((await metrics.readings()).map((reading) => [reading.name, reading]));
+  expect(readings.get('capstan_hosts')).toMatchObject({ kind: 'gauge', points: [{ labels: {}, value: 2 }] });
+  expect(readings.get('capstan_interrupts_open')!.points).toEqual([]);
+  expect(readings.get('capstan_runs_finished_total')).toMatchObject({
+    kind: 'counter',
+    points: expect.arrayContaining([{ labels: { status: 'failed' }, value: 0 }]),
+  });
+  const { buckets: bounds } = HISTOGRAMS.capstan_commit_seconds;
+  expect(readings.get('capstan_commit_seconds')).toMatchObject({
+    kind: 'histogram',
+    points: [{ labels: {}, value: { bounds, counts: [1, 2, 0, 0, 0, 0, 0, 0, 0, 1] } }],
   });
 });
 

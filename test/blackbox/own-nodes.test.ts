@@ -43,7 +43,9 @@ const pay = defineNode({
   run: async ({ runId, inputs, effect, ask, sleep, runWorkflow, stream, log }) => {
     const [first, second] = await Promise.all([
       effect('reserve', () => ({ count: did(runId, 'reserve') })),
-      effect('charge', ({ idempotencyKey }) => ({ count: did(runId, 'charge'), idempotencyKey })),
+      effect('charge', ({ idempotencyKey, traceHeaders }) => ({
+        ...{ count: did(runId, 'charge'), idempotencyKey, trace: traceHeaders.traceparent },
+      })),
     ]);
     const colour = await ask({ prompt: 'Which colour?', answer: { type: 'string' } });
     stream('half way');
@@ -101,7 +103,8 @@ onEachStore(
     it('does each effect once, however often it waits', async () => {
       const child = await register(owner(), workflow([node('a')]));
       const id = await single('acme.pay', { inputs: { child: { type: 'static', value: child } } });
-      const runId = await owner().run(id);
+      const traceparent = `00-${'ab'.repeat(16)}-00f067aa0ba902b7-01`;
+      const { runId } = (await owner().post('/v1/runs', { workflowId: id }, { traceparent })).body;
       await waits(owner(), runId);
       expect((await resolve(owner(), runId, 'a', { answers: { answer: 3 } })).status).toBe(400);
       await resolve(owner(), runId, 'a', { answers: { answer: 'blue' } });
@@ -110,7 +113,11 @@ onEachStore(
       const { nodeStates } = await owner().ended(runId);
       expect(nodeStates.a.outputs).toMatchObject({
         first: { count: 1 },
-        second: { count: 1, idempotencyKey: expect.any(String) },
+        second: {
+          count: 1,
+          idempotencyKey: expect.any(String),
+          trace: expect.stringMatching(/^00-(ab){16}-(?!00f067aa0ba902b7)[0-9a-f]{16}-01$/),
+        },
         colour: 'blue',
         again: true,
         child: 'completed',

@@ -7,6 +7,8 @@ const NAMES = 430;
 const BARS = 470;
 const TOP = 34;
 const PADDING = 16;
+/** Room for the milliseconds of a bar that reaches the end. */
+const LABEL = 28;
 /** The shortest bar that can be seen. */
 const BAR_MIN = 3;
 
@@ -20,7 +22,7 @@ export function pictureOf(spans: readonly CollectedSpan[], title: string): strin
   const rows = rowsOf(withoutAppends(spans));
   const start = Math.min(...rows.map(({ span }) => span.startMs));
   const total = Math.max(1, ...rows.map(({ span }) => span.endMs - start));
-  const width = NAMES + BARS + 2 * PADDING;
+  const width = NAMES + BARS + LABEL + 2 * PADDING;
   const height = TOP + rows.length * ROW + PADDING;
   const drawn = rows.map((row, index) => rowText(row, TOP + index * ROW, { start, total }));
   return [
@@ -28,8 +30,8 @@ export function pictureOf(spans: readonly CollectedSpan[], title: string): strin
     `<title>${escaped(title)}</title>`,
     '<style>text{font:12px ui-monospace,monospace;fill:#1f2937}.ms{fill:#6b7280}.scale{fill:#6b7280;font-size:11px}</style>',
     `<rect width="${width}" height="${height}" fill="#ffffff"/>`,
-    `<text class="scale" x="${PADDING + NAMES}" y="20">0 ms</text>`,
-    `<text class="scale" x="${PADDING + NAMES + BARS}" y="20" text-anchor="end">${total} ms</text>`,
+    `<text class="scale" x="${PADDING + NAMES}" y="20">milliseconds</text>`,
+    `<text class="scale" x="${PADDING + NAMES + BARS}" y="20" text-anchor="end">${total}</text>`,
     ...drawn,
     '</svg>',
     '',

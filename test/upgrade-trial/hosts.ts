@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { AskedHost } from '../support/retrying-load.ts';
 
 /** The key of everybody in the trial. */
-export const KEY = 'upgrade-trial-key-of-alpha';
+const KEY = 'upgrade-trial-key-of-alpha';
 const START_MAX_MS = 120_000;
 
 /** A host of some version, in a process of its own. */

@@ -135,7 +135,7 @@ async function trial(): Promise<boolean> {
   console.log(`tried again: no host ${unreachable.length}, 503 ${unavailable}; failed ${otherFailures.length}`);
   console.log(`approvals of the earlier version that did not complete ${people.notCompleted} of ${APPROVALS}`);
   console.log(`runs of its schedule ${people.scheduled}`);
-  for (const problem of [...kept.stuck, ...otherFailures]) console.log(problem);
+  for (const problem of new Set([...kept.stuck, ...otherFailures, ...unreachable])) console.log(`  ${problem}`);
   const wrong = kept.lost + kept.doubled + kept.stuck.length + otherFailures.length + people.notCompleted;
   return wrong === 0 && people.scheduled === 1;
 }

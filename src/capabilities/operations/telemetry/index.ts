@@ -15,24 +15,29 @@ export const telemetry = defineCapability({
     const parts = { clock: runtime.clock, log: runtime.log, version };
     const counted = sentMetrics && new ProtocolMetrics();
     const service = new Telemetry(runtime, traces && (() => openExporter(traces, parts)), counted);
-    let pushing: Promise<MetricsExporter> | undefined;
-    const push = (readHost: ReadMetrics): void => {
+    let readHost: ReadMetrics = async () => [];
+    let metrics: MetricsExporter | undefined;
+    const openMetrics = async (): Promise<void> => {
       if (!sentMetrics || !counted) return;
       const read: ReadMetrics = async () => {
         const ofHost = await readHost();
         return [...ofHost, ...counted.read(ofHost)];
       };
       const resource = { 'service.instance.id': executor.hostId, ...sentMetrics.resource };
-      pushing = openMetricsExporter({ ...sentMetrics, resource }, read, parts);
+      metrics = await openMetricsExporter({ ...sentMetrics, resource }, read, parts);
     };
     return {
       advertise: () => ({ observability: { otel: { exportProtocols: [...OTLP_PROTOCOLS] } } }),
       tracing: service,
       onAppend: [service.onAppend],
-      sendMetrics: push,
-      prepare: () => service.open(),
+      sendMetrics: (read) => {
+        readHost = read;
+      },
+      prepare: async () => {
+        await Promise.all([service.open(), openMetrics()]);
+      },
       flush: async () => {
-        await Promise.all([service.close(), pushing?.then((exporter) => exporter.close())]);
+        await Promise.all([service.close(), metrics?.close()]);
       },
     };
   },

@@ -5,6 +5,7 @@ import { isManagement } from '../../../protocol/running/management.ts';
 import type { Append } from '../../../runtime/reaction.ts';
 import type { MetricReading } from '../../../system/meter.ts';
 import { Instrument, type InstrumentRow } from './instruments.ts';
+import { timeOf } from './times.ts';
 
 const WORKFLOW = 'openwop.workflow_id';
 const TENANT = 'openwop.tenant_id';
@@ -178,7 +179,7 @@ function typeOf({ plan }: Run, nodeId = ''): string {
 }
 
 function secondsSince(ms: number, event: RunEvent | undefined): number {
-  return Math.max(0, Date.parse(event?.timestamp ?? '') - ms) / 1_000;
+  return Math.max(0, timeOf(event?.timestamp ?? '') - ms) / 1_000;
 }
 
 const DUE = 'capstan_work_due';

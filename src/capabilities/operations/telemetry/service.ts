@@ -17,6 +17,7 @@ import { allowedAttributes } from './attributes.ts';
 import type { EndedSpan, TraceExporter } from './exporter.ts';
 import { FollowedRun } from './followed-run.ts';
 import type { ProtocolMetrics } from './protocol-metrics.ts';
+import { timeOf } from './times.ts';
 
 /** Runs whose open spans are in memory. Others are read from their logs again when they go on. */
 const FOLLOWED_MAX = 5_000;
@@ -116,7 +117,7 @@ export class Telemetry implements Tracing {
       trace,
       spanId: spanIdOf(appendSpan(runId, events[0]!.sequence)),
       parentSpanId: spanIdOf(runSpan(runId)),
-      startedAt: Date.parse(timestamp),
+      startedAt: timeOf(timestamp),
       endedAt: this.#runtime.clock.now(),
       status: 'unset',
       attributes: {
@@ -233,8 +234,8 @@ function endedSpan({ name, spanId, parentSpanId, status, ...span }: Span, trace:
     trace,
     spanId,
     parentSpanId: parentSpanId ?? undefined,
-    startedAt: Math.max(since, Date.parse(span.startedAt)),
-    endedAt: Date.parse(span.endedAt!),
+    startedAt: Math.max(since, timeOf(span.startedAt)),
+    endedAt: timeOf(span.endedAt!),
     status: status.code,
     attributes,
   };

@@ -143,7 +143,7 @@ function jsonFile(definition: WorkflowDefinition): TextFile {
 /** A file for each workflow, and one for the project unless the folder has one: that is its author's. */
 async function codeFiles(folder: string, pulled: readonly WorkflowDefinition[]): Promise<TextFile[]> {
   // Imported late: it loads what projects are built with.
-  const { workflowSource } = await import('../../build/workflow-source.ts');
+  const { workflowSource } = await import('../workflow-folder.ts');
   const sources = pulled.map((definition) => ({
     file: encodeURIComponent(definition.id),
     ...workflowSource(definition),

@@ -210,7 +210,7 @@ async function callPacked(code: PackCode, call: NodeCall<JsonObject, JsonObject>
     suspend: (payload: JsonObject) => suspend(call, payload),
     interrupt: (payload: JsonObject) => suspend(call, payload),
   };
-  const outcome = await Promise.resolve(code(context)).catch((error) => Promise.reject(failureOf(error)));
+  const outcome = await (async () => code(context))().catch((error) => Promise.reject(failureOf(error)));
   if (!isObject(outcome)) throw fatal('invalid_outputs', 'The node of the pack returned no outcome.');
   if (outcome.status === 'failure') throw failureOf(outcome.error);
   return isObject(outcome.outputs) ? outcome.outputs : {};

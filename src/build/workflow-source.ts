@@ -6,7 +6,7 @@ import { defineWorkflow, type WorkflowHead } from './define-workflow.ts';
 import type { Flow, StepSettings } from './flow.ts';
 import { type Step, Value, Way } from './flow-values.ts';
 import { ProjectProblem } from './project-problem.ts';
-import { call, literal, Raw } from './source-text.ts';
+import { call, literal, member, Raw } from './source-text.ts';
 
 /** A workflow as a file of code. */
 export interface WorkflowSource {
@@ -168,7 +168,7 @@ function optionsText({ inputs, options, after, isImplied }: PlannedStep): object
 
 function valueText(value: PortValue): unknown {
   if (value.type === 'static') return value.value;
-  if (value.type === 'variable') return new Raw(`variables${literal.member(value.variableName)}`);
+  if (value.type === 'variable') return new Raw(`variables${member(value.variableName)}`);
   if (value.type === 'connection') return new Raw(`${stepName(value.nodeId)}.output(${literal(value.outputKey)})`);
   return new Raw(`cel(${literal(value.expression)})`);
 }

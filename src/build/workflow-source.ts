@@ -120,10 +120,14 @@ function unsayable(): never {
 }
 
 function constantOf(name: string, definition: WorkflowDefinition): string {
-  return `import type { AuthoredWorkflow } from 'capstan/build';
-
+  return `${importOf(['AuthoredWorkflow'], { keyword: 'import type' })}
 export const ${name}: AuthoredWorkflow = ${literal(definition)};
 `;
+}
+
+/** The line that imports names, by default from what projects are built with. */
+export function importOf(names: readonly string[], { from = BUILD, keyword = 'import' } = {}): string {
+  return `${keyword} { ${names.join(', ')} } from ${literal(from)};\n`;
 }
 
 function codeOf(name: string, definition: WorkflowDefinition): string {
@@ -144,9 +148,10 @@ ${body}  },
 );
 `;
   const names = IMPORTS.filter((each) => new RegExp(`\\b${each}[(.]`).test(code));
-  return `import { ${names.join(', ')} } from 'capstan/build';\n\n${code}`;
+  return `${importOf(names)}\n${code}`;
 }
 
+const BUILD = 'capstan/build';
 const IMPORTS = ['cel', 'defineWorkflow', 'ended', 'ifFailed', 'Type', 'Way', 'when'];
 
 /** The steps whose constants a step names. */

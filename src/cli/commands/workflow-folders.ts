@@ -151,13 +151,14 @@ async function codeFiles(folder: string, pulled: readonly WorkflowDefinition[]):
   const files = sources.map(({ file, text }) => ({ name: `${file}.ts`, text }));
   const isProject = readdirSync(folder).some((name) => name.startsWith('capstan.config.'));
   if (isProject || sources.length === 0) return files;
-  const imports = sources.map(({ file, name }) => importOf([name], { from: `./${file}.ts` }));
-  const names = sources.map(({ name }) => `    ${name},\n`);
-  const text = `${importOf(['defineProject'])}${imports.join('')}
-export default defineProject({
-  workflows: [
-${names.join('')}  ],
-});
-`;
-  return [...files, { name: 'capstan.config.ts', text }];
+  const lines = [
+    importOf(['defineProject']) + sources.map(({ file, name }) => importOf([name], { from: `./${file}.ts` })).join(''),
+    'export default defineProject({',
+    '  workflows: [',
+    ...sources.map(({ name }) => `    ${name},`),
+    '  ],',
+    '});',
+    '',
+  ];
+  return [...files, { name: 'capstan.config.ts', text: lines.join('\n') }];
 }

@@ -111,7 +111,7 @@ const sign: CommandSpec = {
   takes: '<folder>',
   summary: 'Sign every file of a pack of nodes, for `capstan worker --pack`; writes pack.sig',
   flags: { '--key <file>': 'private key: Ed25519, PEM' },
-  example: 'packs sign my-pack --key signing.pem',
+  example: 'packs sign examples/node-pack --key signing.pem',
   async run(context, { args: [folder = '.'], options }) {
     const keyFile = stringOption(options.key);
     if (keyFile === undefined) throw new UsageError('Name the file of the private key: --key signing.pem');

@@ -236,7 +236,7 @@ export class Attempts {
       schemas: this.#runtime.schemas.of(tenant),
       budget: this.#guard.forOutput(),
       holder: { tenant, workspace, commit: fork?.mode === 'replay' ? noSource : (unit) => this.#commitAfter(unit) },
-      sleep: (ms) => sleepUnlessAborted(this.#runtime, ms, signal),
+      sleep: (ms, other) => sleepUnlessAborted(this.#runtime, ms, other ? AbortSignal.any([signal, other]) : signal),
       emit: (...events) => this.#send(node.id, signal, ...events),
       emitStep: after(agentSteps, (event) => this.#send(node.id, signal, event)),
     };

@@ -4,7 +4,7 @@ import { type AuthoredWorkflow, type OwnNode, testWorkflow } from 'capstan/build
 import { onEmail, readEmail } from './email.ts';
 import { fakeGitHub, fakeS3, fakeSlack } from './fakes.ts';
 import { createIssue, openPullRequest } from './github.ts';
-import { postgresQuery } from './postgres.ts';
+import { once, postgresQuery } from './postgres.ts';
 import { getObject, putObject } from './s3.ts';
 import { objectPath, signed } from './s3-signature.ts';
 import { askInSlack, slackApproval, slackMessage } from './slack.ts';
@@ -13,6 +13,7 @@ import { askInSlack, slackApproval, slackMessage } from './slack.ts';
 
 const services = { SLACK_API_URL: fakeSlack(), GITHUB_API_URL: fakeGitHub(), S3_URL: fakeS3() };
 const slack = services.SLACK_API_URL;
+const allNodes = [slackMessage, createIssue, openPullRequest, putObject, getObject, postgresQuery];
 
 before(async () => {
   for (const [name, fake] of Object.entries(services)) process.env[name] = await fake.open();
@@ -25,19 +26,27 @@ after(() => {
   for (const fake of Object.values(services)) fake.close();
 });
 
-/** Runs one node with these inputs. */
-function run(node: OwnNode, inputs: object, config: object = {}) {
-  const ports = Object.entries(inputs).map(([port, value]) => [port, { type: 'static' as const, value }]);
-  const step = { id: 'it', typeId: node.typeId, inputs: Object.fromEntries(ports), config: { ...config } };
-  const workflow: AuthoredWorkflow = { id: 'one-node', version: '1', nodes: [step] };
-  return testWorkflow({ nodes: [node], workflows: [workflow] }, workflow);
+type Call = readonly [node: OwnNode, inputs: object, config?: object];
+
+/** Runs nodes one after the other, each with its inputs; gives their outputs and how the run ended. */
+async function run(...calls: readonly Call[]) {
+  const nodes = calls.map(([{ typeId }, inputs, config = {}], index) => {
+    const ports = Object.entries(inputs).map(([port, value]) => [port, { type: 'static' as const, value }]);
+    return { id: `n${index}`, typeId, inputs: Object.fromEntries(ports), config: { ...config } };
+  });
+  const edges = nodes.slice(1).map(({ id }, index) => ({ sourceNodeId: `n${index}`, targetNodeId: id }));
+  const workflow: AuthoredWorkflow = { id: 'calls', version: '1', nodes, edges };
+  const { outputs, error } = await testWorkflow({ nodes: allNodes, workflows: [workflow] }, workflow);
+  return { outputs: nodes.map(({ id }) => outputs[id]), error };
 }
 
 test('Slack gets a message, and what it refuses fails the node', async () => {
-  const posted = await run(slackMessage, { channel: 'C123456', text: 'Hello' });
-  assert.deepEqual(posted.outputs.it, { channel: 'C123456', ts: '1503435956.000247' });
-  const refused = await run(slackMessage, { channel: 'C999999', text: 'Hello' });
-  assert.equal(refused.error?.message, 'Slack refused chat.postMessage: channel_not_found.');
+  const { outputs, error } = await run(
+    [slackMessage, { channel: 'C123456', text: 'Hello' }],
+    [slackMessage, { channel: 'C999999', text: 'Hello' }],
+  );
+  assert.deepEqual(outputs[0], { channel: 'C123456', ts: '1503435956.000247' });
+  assert.equal(error?.message, 'Slack refused chat.postMessage: channel_not_found.');
 });
 
 test('Slack shows two buttons that name the run, and the run waits for one to be pressed', async () => {
@@ -61,22 +70,29 @@ test('Slack shows two buttons that name the run, and the run waits for one to be
 
 test('GitHub opens issues, and one pull request for each pair of branches', async () => {
   const repository = 'octocat/Hello-World';
-  const issue = await run(createIssue, { repository, title: 'Found a bug', labels: ['bug'] });
-  assert.deepEqual(issue.outputs.it, { number: 1347, url: 'https://github.com/octocat/Hello-World/issues/1347' });
   const pull = { repository, title: 'Amazing', head: 'new-topic', base: 'main' };
-  const [first, second] = [await run(openPullRequest, pull), await run(openPullRequest, pull)];
-  assert.equal(first.outputs.it?.number, 1348);
-  assert.deepEqual(second.outputs.it, first.outputs.it);
-  const absent = await run(createIssue, { repository: 'octocat/Nothing', title: 'Lost' });
-  assert.equal(absent.error?.message, 'GitHub answered 404: Not Found');
+  const { outputs, error } = await run(
+    [createIssue, { repository, title: 'Found a bug', labels: ['bug'] }],
+    [openPullRequest, pull],
+    [openPullRequest, pull],
+    [createIssue, { repository: 'octocat/Nothing', title: 'Lost' }],
+  );
+  const [issue, first, second] = outputs;
+  assert.deepEqual(issue, { number: 1347, url: 'https://github.com/octocat/Hello-World/issues/1347' });
+  assert.equal(first?.number, 1348);
+  assert.deepEqual(second, first);
+  assert.equal(error?.message, 'GitHub answered 404: Not Found');
 });
 
 test('S3 keeps what it is given, under any key', async () => {
   const object = { bucket: 'reports', key: "2026/été (1) & 'more'.txt" };
-  const put = await run(putObject, { ...object, content: 'Grüße' });
-  assert.deepEqual(put.outputs.it, { bytes: 7 });
-  assert.deepEqual((await run(getObject, object)).outputs.it, { content: 'Grüße' });
-  assert.equal((await run(getObject, { ...object, key: 'absent' })).error?.code, 'no_such_object');
+  const { outputs, error } = await run(
+    [putObject, { ...object, content: 'Grüße' }],
+    [getObject, object],
+    [getObject, { ...object, key: 'absent' }],
+  );
+  assert.deepEqual(outputs.slice(0, 2), [{ bytes: 7 }, { content: 'Grüße' }]);
+  assert.equal(error?.code, 'no_such_object');
 });
 
 // From "Authenticating Requests: Using the Authorization Header" in the documentation of Amazon S3.
@@ -109,18 +125,26 @@ test('signatures are those of the examples that AWS publishes', () => {
   assert.equal(objectPath('reports', "a b/c'd"), '/reports/a%20b/c%27d');
 });
 
-test('PostgreSQL executes a statement once, and says what is wrong with one', {
-  skip: !process.env.EXAMPLE_DATABASE_URL,
-}, async () => {
-  const query = (statement: string, parameters: unknown[] = []) => run(postgresQuery, { parameters }, { statement });
-  await query('CREATE TABLE orders (id TEXT PRIMARY KEY, total INT)');
-  const inserted = await query('INSERT INTO orders VALUES ($1, $2) RETURNING id, total', ["o'1", 5]);
-  assert.deepEqual(inserted.outputs.it, { rows: [{ id: "o'1", total: 5 }] });
-  assert.deepEqual((await query('SELECT count(*)::int AS count FROM orders')).outputs.it, { rows: [{ count: 1 }] });
-  const twice = await query('INSERT INTO orders VALUES ($1, $2)', ["o'1", 5]);
-  assert.equal(twice.error?.code, 'postgres_refused');
-  const { rows } = (await query('SELECT key FROM capstan_effects')).outputs.it as { rows: unknown[] };
-  assert.equal(rows.length, 4, 'each effect that has happened, and none that was refused');
+const noDatabase = process.env.EXAMPLE_DATABASE_URL === undefined;
+test('PostgreSQL executes a statement once, and says what is wrong with one', { skip: noDatabase }, async () => {
+  const query = (statement: string, ...parameters: unknown[]): Call => [postgresQuery, { parameters }, { statement }];
+  const { outputs, error } = await run(
+    query('CREATE TABLE orders (id TEXT PRIMARY KEY, total INT)'),
+    query('INSERT INTO orders VALUES ($1, $2) RETURNING id, total', "o'1", 5),
+    query('SELECT count(*)::int AS effects FROM capstan_effects'),
+    query('INSERT INTO orders VALUES ($1, $2)', "o'1", 5),
+  );
+  assert.deepEqual(outputs[1], { rows: [{ id: "o'1", total: 5 }] });
+  assert.deepEqual(outputs[2], { rows: [{ effects: 3 }] }, 'each effect that has happened, this one among them');
+  assert.equal(error?.code, 'postgres_refused');
+});
+
+test('PostgreSQL recognises an effect that it has seen', { skip: noDatabase }, async () => {
+  const insert = 'INSERT INTO visits VALUES (1) RETURNING id';
+  await once('create', 'CREATE TABLE visits (id INT)', []);
+  const [first, again] = [await once('key', insert, []), await once('key', insert, [])];
+  assert.deepEqual([first, again], [[{ id: 1 }], [{ id: 1 }]]);
+  assert.deepEqual(await once('count', 'SELECT count(*)::int AS visits FROM visits', []), [{ visits: 1 }]);
 });
 
 test('an e-mail is read without what it quotes', async () => {

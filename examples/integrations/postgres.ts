@@ -30,7 +30,7 @@ async function inTransaction<T>(perform: (client: pg.Client) => Promise<T>): Pro
  * Executes a statement exactly once, whatever dies when: the key of the effect is stored in the transaction of the
  * statement, so whoever attempts it again finds that it has happened, and what it resulted in.
  */
-async function once(key: string, statement: string, parameters: readonly unknown[]): Promise<Row[]> {
+export async function once(key: string, statement: string, parameters: readonly unknown[]): Promise<Row[]> {
   return inTransaction(async (client) => {
     await client.query(TABLE);
     const claimed = await client.query(

@@ -59,20 +59,22 @@ async function withTimeout(
   { typeId, timeoutMs }: OwnNode,
   run: (call: Call) => Promise<Outcome>,
 ): Promise<Outcome> {
-  const { runId, node, owner, attempt, now } = context;
-  const call = { runId, nodeId: node.id, tenant: owner.tenant, attempt, now };
+  const { runId, node, owner, attempt: number, now } = context;
+  const call = { runId, nodeId: node.id, tenant: owner.tenant, attempt: number, now };
   if (timeoutMs === undefined) return run({ ...call, signal: context.signal });
-  const tooLate = new AbortController();
-  const timer = context.sleep(timeoutMs).then(
+  const [tooLate, ended] = [new AbortController(), new AbortController()];
+  const timer = context.sleep(timeoutMs, ended.signal).then(
     (): Outcome => {
       tooLate.abort();
       const message = `${typeId} took longer than ${timeoutMs} ms.`;
       return { failed: { code: 'node_timeout', message, retryable: true } };
     },
-    // The run no longer waits for the attempt, so its outcome does not matter.
+    // It is over already, or the run no longer waits for it.
     () => new Promise<never>(() => {}),
   );
-  return Promise.race([run({ ...call, signal: AbortSignal.any([context.signal, tooLate.signal]) }), timer]);
+  const attempt = run({ ...call, signal: AbortSignal.any([context.signal, tooLate.signal]) });
+  // Without an end, the timers of attempts that are over would pile up for as long as each might have taken.
+  return Promise.race([attempt, timer]).finally(() => ended.abort());
 }
 
 /** Calls the code until it returns or has to wait. */

@@ -33,7 +33,9 @@ export function literal(value: unknown, depth = 0): string {
 }
 
 /** How a member of a constant is named. */
-literal.member = (name: string): string => (NAME.test(name) ? `.${name}` : `[${quoted(name)}]`);
+export function member(name: string): string {
+  return NAME.test(name) ? `.${name}` : `[${quoted(name)}]`;
+}
 
 /** A call with these arguments. */
 export function call(name: string, args: readonly unknown[], depth: number): string {

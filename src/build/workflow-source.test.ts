@@ -60,11 +60,9 @@ const everything = defineWorkflow(
 
 describe('a workflow as code', () => {
   it('makes the definition that it was made of', async () => {
-    const { text } = workflowSource(everything);
-    expect(text).toMatchInlineSnapshot(`
-      "import { cel, defineWorkflow, ended, ifFailed, Type, when } from 'capstan/build';
-
-      export const everythingElseWorkflow = defineWorkflow(
+    const [, , ...lines] = workflowSource(everything).text.split('\n');
+    expect(lines.join('\n')).toMatchInlineSnapshot(`
+      "export const everythingElseWorkflow = defineWorkflow(
         {
           id: 'everything-else',
           name: 'It\\'s all here',

@@ -6,7 +6,7 @@ import { defineWorkflow, type WorkflowHead } from './define-workflow.ts';
 import type { Flow, StepSettings } from './flow.ts';
 import { type Step, Value, Way } from './flow-values.ts';
 import { ProjectProblem } from './project-problem.ts';
-import { call, literal, Raw } from './source-text.ts';
+import { call, literal, member, Raw } from './source-text.ts';
 
 /** A workflow as a file of code. */
 export interface WorkflowSource {
@@ -120,10 +120,14 @@ function unsayable(): never {
 }
 
 function constantOf(name: string, definition: WorkflowDefinition): string {
-  return `import type { AuthoredWorkflow } from 'capstan/build';
-
+  return `${importOf(['AuthoredWorkflow'], { keyword: 'import type' })}
 export const ${name}: AuthoredWorkflow = ${literal(definition)};
 `;
+}
+
+/** The line that imports names, by default from what projects are built with. */
+export function importOf(names: readonly string[], { from = BUILD, keyword = 'import' } = {}): string {
+  return `${keyword} { ${names.join(', ')} } from ${literal(from)};\n`;
 }
 
 function codeOf(name: string, definition: WorkflowDefinition): string {
@@ -144,9 +148,10 @@ ${body}  },
 );
 `;
   const names = IMPORTS.filter((each) => new RegExp(`\\b${each}[(.]`).test(code));
-  return `import { ${names.join(', ')} } from 'capstan/build';\n\n${code}`;
+  return `${importOf(names)}\n${code}`;
 }
 
+const BUILD = 'capstan/build';
 const IMPORTS = ['cel', 'defineWorkflow', 'ended', 'ifFailed', 'Type', 'Way', 'when'];
 
 /** The steps whose constants a step names. */
@@ -168,7 +173,7 @@ function optionsText({ inputs, options, after, isImplied }: PlannedStep): object
 
 function valueText(value: PortValue): unknown {
   if (value.type === 'static') return value.value;
-  if (value.type === 'variable') return new Raw(`variables${literal.member(value.variableName)}`);
+  if (value.type === 'variable') return new Raw(`variables${member(value.variableName)}`);
   if (value.type === 'connection') return new Raw(`${stepName(value.nodeId)}.output(${literal(value.outputKey)})`);
   return new Raw(`cel(${literal(value.expression)})`);
 }

@@ -1,3 +1,7 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { loadNodePack, type NodePack, signNodePack } from '../build/node-pack.ts';
+import { ProjectProblem } from '../build/project-problem.ts';
 import { runWorker, type WorkerOptions } from '../build/worker.ts';
 import { UsageError } from './exit.ts';
 import { projectIn } from './workflow-folder.ts';
@@ -7,6 +11,38 @@ interface ProjectWorker extends Omit<WorkerOptions, 'nodes'> {
   readonly folder: string;
   /** Told which types it serves, before it asks for attempts. */
   readonly onReady: (types: readonly string[]) => void;
+}
+
+/** How a worker of packs is run. */
+interface PackWorker extends Omit<ProjectWorker, 'folder'> {
+  readonly folders: readonly string[];
+  /** Public keys, or files that have one. */
+  readonly trusted: readonly string[];
+}
+
+/** Makes the attempts at the nodes of packs that are signed with trusted keys, until the signal says stop. */
+export async function workForPacks({ folders, trusted, onReady, ...options }: PackWorker): Promise<void> {
+  const keys = trusted.map((key) => (existsSync(key) ? readFileSync(key, 'utf8') : key));
+  const packs: NodePack[] = [];
+  try {
+    for (const folder of folders) packs.push(await loadNodePack(resolve(folder), keys));
+    const nodes = packs.flatMap((pack) => pack.nodes);
+    onReady(nodes.map(({ typeId }) => typeId));
+    await runWorker({ ...options, nodes });
+  } catch (error) {
+    throw error instanceof ProjectProblem ? new UsageError(error.message) : error;
+  } finally {
+    for (const { close } of packs) close();
+  }
+}
+
+/** Signs a pack of nodes; gives the public key. */
+export function signPack(folder: string, keyFile: string): string {
+  try {
+    return signNodePack(resolve(folder), readFileSync(keyFile, 'utf8'));
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
 }
 
 /** Makes the attempts at the nodes of a project, until the signal says stop. */

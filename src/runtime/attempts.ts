@@ -241,7 +241,7 @@ export class Attempts {
         commit: fork?.mode === 'replay' ? noSource : (unit) => this.#commitAfter(unit),
         trace: () => traceAttempt(this.#runtime, { run, node, attempt }),
       },
-      sleep: (ms) => sleepUnlessAborted(this.#runtime, ms, signal),
+      sleep: (ms, other) => sleepUnlessAborted(this.#runtime, ms, other ? AbortSignal.any([signal, other]) : signal),
       emit: (...events) => this.#send(node.id, signal, ...events),
       emitStep: after(agentSteps, (event) => this.#send(node.id, signal, event)),
     };

@@ -138,8 +138,8 @@ export interface NodeContext {
   readonly budget: OutputBudget;
   /** The store's side of the attempt, for node types whose work is done by others. */
   readonly holder: Holder;
-  /** Waits in memory; fails the attempt if it is aborted meanwhile. */
-  sleep(ms: number): Promise<void>;
+  /** Waits in memory; fails the attempt if it, or the signal that is given, is aborted meanwhile. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
   /** Records events while the node is running: all of them, or after a crash none. */
   emit(event: NewEvent, ...more: readonly NewEvent[]): void;
   /** Records a step of an agent. A node that is called again must repeat its steps in order: each is recorded once. */

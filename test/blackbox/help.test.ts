@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { cpSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -57,6 +58,8 @@ describe('the example of', () => {
     symlinkSync(host.config.dataFolder, join(folder.path, 'data'));
     cpSync(join(ROOT, 'examples'), join(folder.path, 'examples'), { recursive: true });
     cpSync(join(ROOT, 'examples/support-triage.json'), join(folder.path, 'triage.json'));
+    const pem = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' });
+    writeFileSync(join(folder.path, 'signing.pem'), pem);
     process.chdir(folder.path);
     for (const id of ['follow-up', 'triage']) await register(api(), workflow([node('a')], [], { id }));
     const verifier = { id: 'release-ready', kind: 'checklist', items: [{ key: 'a', expression: 'true' }] };

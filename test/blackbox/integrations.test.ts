@@ -23,7 +23,7 @@ describe('the integrations', () => {
     const EXAMPLE_DATABASE_URL = await freshDatabase(inject('postgresUrl'));
     const { code, output } = await runProgram(['test', FOLDER], { EXAMPLE_DATABASE_URL });
     expect(code, output).toBe(0);
-    expect(output).toMatch(/pass 7\n.*fail 0\n.*skipped 0\n/s);
+    expect(output).toMatch(/pass 8\n.*fail 0\n.*skipped 0\n/s);
   });
 
   it('take the answer from a button in Slack, once, and e-mails, each once', { timeout: 60_000 }, async () => {

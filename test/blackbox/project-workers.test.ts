@@ -1,10 +1,14 @@
 import { spawn } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
+import { cpSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { defineNode, runWorker, Type } from '../../src/build/index.ts';
 import { Api } from '../support/api.ts';
 import { capstan } from '../support/command-line.ts';
+import { freshFolder } from '../support/database.ts';
 import { connection, fixed, line, node, register, workflow } from '../support/definitions.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
 import { runProgram } from '../support/process.ts';
@@ -13,6 +17,7 @@ import { until } from '../support/until.ts';
 /** The nodes of a project in a process of their own, beside a host that has none of its code. */
 
 const EXAMPLE = fileURLToPath(new URL('../../examples/project', import.meta.url));
+const PACK = fileURLToPath(new URL('../../examples/node-pack', import.meta.url));
 const TYPES = '/v1/host/capstan/workers/types';
 
 describe('capstan worker', () => {
@@ -54,6 +59,47 @@ describe('capstan worker', () => {
       child.kill('SIGTERM');
     }
     expect((await ended)[0]).toBe(0);
+  });
+
+  it('serves the nodes of a signed pack, in its own process', { timeout: 60_000 }, async () => {
+    const owner = host.as('owner');
+    const folder = freshFolder();
+    const pack = join(folder.path, 'pack');
+    cpSync(PACK, pack, { recursive: true });
+    const pem = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' });
+    writeFileSync(join(folder.path, 'key.pem'), pem);
+    const signed = await runProgram(['packs', 'sign', pack, '--key', join(folder.path, 'key.pem'), '--quiet'], {});
+    expect(signed, signed.output).toMatchObject({ code: 0 });
+    const environment = { CAPSTAN_URL: host.url, CAPSTAN_KEY: KEYS.owner.key };
+    const args = ['worker', '--pack', pack, '--trust'];
+    const refused = await runProgram([...args, Buffer.alloc(32, 1).toString('base64')], environment);
+    expect([refused.code, refused.output]).toEqual([2, expect.stringContaining('not a key that you trust')]);
+    const { PATH = '' } = process.env;
+    const child = spawn(process.execPath, [inject('program'), ...args, signed.output.trim()], {
+      env: { PATH, ...environment },
+    });
+    const ended = once(child, 'close');
+    try {
+      await until(
+        async () => (await owner.get(TYPES)).body.items as { typeId: string }[],
+        (items) => items.filter(({ typeId }) => typeId.startsWith('vendor.example.')).length === 2,
+      );
+      const area = node('area', 'vendor.example.geometry.area', { inputs: { width: fixed(3), height: fixed(4) } });
+      const measure = node('measure', 'vendor.example.geometry.measure');
+      const runId = await owner.run(await register(owner, workflow([area, measure], line('area', 'measure'))));
+      await owner.until(runId, ({ interrupt }) => interrupt !== undefined);
+      await owner.post(`/v1/runs/${runId}/interrupts/measure`, { resumeValue: { answers: { answer: '7 m' } } });
+      const { nodeStates } = await owner.ended(runId);
+      expect(nodeStates.area.outputs).toEqual({ area: 12 });
+      expect(nodeStates.measure.outputs).toEqual({ length: '7 m', process: child.pid });
+      const wrong = node('area', area.typeId, { inputs: { width: fixed(-3), height: fixed(4) } });
+      const failed = await owner.ended(await owner.run(await register(owner, workflow([wrong]))));
+      expect(failed.error).toMatchObject({ code: 'negative', message: 'A width is not negative.' });
+    } finally {
+      child.kill('SIGTERM');
+    }
+    expect((await ended)[0]).toBe(0);
+    folder.remove();
   });
 
   it('asks people, sleeps and starts child runs as a node inside a host does, each effect once', async () => {

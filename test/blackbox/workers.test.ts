@@ -196,9 +196,9 @@ onEachStore(
       for (const description of ['Fetches.', 'Fetches more.']) await put(`${TYPES}/${typeId}`, { description });
       await owner().request('DELETE', `${TYPES}/${typeId}`);
       const { body } = await owner().get('/v1/host/capstan/audit?limit=200');
-    const about = body.items.filter(({ target }: { target?: string }) => target === typeId);
-    const actions = about.map(({ action }: { action: string }) => action);
-    expect(actions.toReversed()).toEqual(['worker.declare', 'worker.declare', 'worker.remove']);
+      const about = body.items.filter(({ target }: { target?: string }) => target === typeId);
+      const actions = about.map(({ action }: { action: string }) => action);
+      expect(actions.toReversed()).toEqual(['worker.declare', 'worker.declare', 'worker.remove']);
     });
 
     it('is given back while it waits, and handed over with what has come', async () => {

@@ -3,7 +3,7 @@ import type { AgentManifest } from '../../protocol/ai/agents.ts';
 import type { InstallPackRequest, PackSummary } from '../../protocol/ai/packs.ts';
 import { defined } from '../../protocol/format/json.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
-import { EXIT } from '../exit.ts';
+import { EXIT, UsageError } from '../exit.ts';
 import { propertyLines, sanitize, table } from '../text.ts';
 import { confirm, inputsFromOptions, readTextFile, stringOption } from '../values.ts';
 import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
@@ -106,6 +106,27 @@ function parseOr(text: string, fallback: unknown): unknown {
   }
 }
 
+const sign: CommandSpec = {
+  name: 'sign',
+  takes: '<folder>',
+  summary: 'Sign every file of a pack of nodes, for `capstan worker --pack`; writes pack.sig',
+  flags: { '--key <file>': 'private key: Ed25519, PEM' },
+  example: 'packs sign examples/node-pack --key signing.pem',
+  async run(context, { args: [folder = '.'], options }) {
+    const keyFile = stringOption(options.key);
+    if (keyFile === undefined) throw new UsageError('Name the file of the private key: --key signing.pem');
+    // Imported late: it loads what workers are built with.
+    const { signPack } = await import('../project-worker.ts');
+    const publicKey = signPack(folder, keyFile);
+    context.show(
+      { publicKey },
+      () => [`Signed with ${publicKey}.`],
+      () => [publicKey],
+    );
+    return EXIT.done;
+  },
+};
+
 const uninstall: CommandSpec = {
   name: 'uninstall',
   takes: '<name>',
@@ -161,5 +182,5 @@ const expand: CommandSpec = {
 export const packs: CommandGroup = {
   name: 'packs',
   summary: 'Install packs of workflow chains and agents',
-  commands: [list, get, install, uninstall, lockfile, expand],
+  commands: [list, get, install, sign, uninstall, lockfile, expand],
 };

@@ -7,9 +7,11 @@ import { stringOption } from '../values.ts';
 export const worker: CommandSpec = {
   name: 'worker',
   takes: '[folder]',
-  summary: 'Make the attempts at the nodes of a project, outside of the host',
+  summary: 'Make the attempts at the nodes of a project or of signed packs, outside of the host',
   flags: {
     '--project <folder>': 'folder of the project (the current one)',
+    '--pack <folder...>': 'folder of a signed pack of nodes, instead of a project',
+    '--trust <key...>': 'public key, or its file, that packs may be signed with',
     '--pool <name>': 'pool that its types belong to (that of the key)',
     '--name <name>': 'name of the worker, for people',
     '--concurrency <number>': 'attempts at the same time (4)',
@@ -24,9 +26,8 @@ export const worker: CommandSpec = {
     const concurrency = wholeNumber('--concurrency', options.concurrency);
     const leaseSeconds = wholeNumber('--lease', options.lease);
     // Imported late: it loads projects, which would slow down the other commands.
-    const { workForProject } = await import('../project-worker.ts');
-    await workForProject({
-      folder: stringOption(options.project) ?? path ?? '.',
+    const { workForPacks, workForProject } = await import('../project-worker.ts');
+    const worker = {
       url,
       key,
       ...(pool === undefined ? {} : { pool }),
@@ -34,11 +35,18 @@ export const worker: CommandSpec = {
       ...(concurrency === undefined ? {} : { concurrency }),
       ...(leaseSeconds === undefined ? {} : { leaseSeconds }),
       signal: AbortSignal.any([context.terminal.interrupted(), terminated()]),
-      onReady: (types) => context.note(`Serving ${types.join(', ')} for ${url}. Ctrl-C stops.`),
-    });
+      onReady: (types: readonly string[]) => context.note(`Serving ${types.join(', ')} for ${url}. Ctrl-C stops.`),
+    };
+    const folders = textsOf(options.pack);
+    if (folders.length > 0) await workForPacks({ ...worker, folders, trusted: textsOf(options.trust) });
+    else await workForProject({ ...worker, folder: stringOption(options.project) ?? path ?? '.' });
     return EXIT.done;
   },
 };
+
+function textsOf(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.map(String) : [];
+}
 
 function wholeNumber(flag: string, value: unknown): number | undefined {
   if (value === undefined) return undefined;

@@ -143,7 +143,7 @@ function jsonFile(definition: WorkflowDefinition): TextFile {
 /** A file for each workflow, and one for the project unless the folder has one: that is its author's. */
 async function codeFiles(folder: string, pulled: readonly WorkflowDefinition[]): Promise<TextFile[]> {
   // Imported late: it loads what projects are built with.
-  const { workflowSource } = await import('../../build/workflow-source.ts');
+  const { importOf, workflowSource } = await import('../workflow-folder.ts');
   const sources = pulled.map((definition) => ({
     file: encodeURIComponent(definition.id),
     ...workflowSource(definition),
@@ -151,14 +151,14 @@ async function codeFiles(folder: string, pulled: readonly WorkflowDefinition[]):
   const files = sources.map(({ file, text }) => ({ name: `${file}.ts`, text }));
   const isProject = readdirSync(folder).some((name) => name.startsWith('capstan.config.'));
   if (isProject || sources.length === 0) return files;
-  const imports = sources.map(({ file, name }) => `import { ${name} } from './${file}.ts';\n`);
-  const names = sources.map(({ name }) => `    ${name},\n`);
-  const text = `import { defineProject } from 'capstan/build';
-${imports.join('')}
-export default defineProject({
-  workflows: [
-${names.join('')}  ],
-});
-`;
-  return [...files, { name: 'capstan.config.ts', text }];
+  const lines = [
+    importOf(['defineProject']) + sources.map(({ file, name }) => importOf([name], { from: `./${file}.ts` })).join(''),
+    'export default defineProject({',
+    '  workflows: [',
+    ...sources.map(({ name }) => `    ${name},`),
+    '  ],',
+    '});',
+    '',
+  ];
+  return [...files, { name: 'capstan.config.ts', text: lines.join('\n') }];
 }

@@ -6,6 +6,8 @@ import type { Visibility } from '../../../store/log.ts';
 import { door } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
 
+export { checkSignature, digestList } from './pack-file.ts';
+
 /** Installed packs: workflow chains and agents, in versions that never change. */
 export interface Packs {
   /** Packs that the caller may use, in their current versions, the most recently changed first. */

@@ -3,7 +3,6 @@ import { type Refusal, refuse } from '../../../protocol/errors.ts';
 import { BadJson, parseJson } from '../../../protocol/format/parse-json.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { hexOf, rawPublicKeyOf, signatureVerifierOf } from '../../../system/ed25519.ts';
-import type { PackFile } from './door.ts';
 
 /** Integrity of some bytes, in the notation of lockfiles. */
 export function integrityOf(data: string | Uint8Array): string {
@@ -28,11 +27,14 @@ interface CheckedSignature {
   readonly covers: 'whole' | 'manifest';
 }
 
+/** What a signature may be over: the text of `pack.json`, or bytes that stand for every file. */
+interface SignedBytes {
+  readonly file: string;
+  readonly whole?: string | Uint8Array;
+}
+
 /** Checks a signature. The key comes back in one spelling, so that signatures by the same key can be recognised. */
-export function checkSignature(
-  { file, whole }: Pick<PackFile, 'file' | 'whole'>,
-  signature: PackSignature,
-): CheckedSignature | Refusal {
+export function checkSignature({ file, whole }: SignedBytes, signature: PackSignature): CheckedSignature | Refusal {
   const { publicKey, value } = signature;
   try {
     const isSigned = (bytes: string | Uint8Array) => signatureVerifierOf(publicKey)(hexOf(bytes), value);

@@ -6,7 +6,7 @@ import type { WorkerTaskRow, WorkerTypeRow } from './records.ts';
 /** Types that one tenant may declare. */
 export const TYPES_MAX = 1_000;
 /** Prefixes of the protocol and of this host. */
-const RESERVED: ReadonlySet<string> = new Set(['core', 'openwop', 'conformance', 'vendor']);
+const RESERVED: readonly string[] = ['core', 'openwop', 'conformance', 'vendor.capstan'];
 /** Within this time a worker that waits has asked again. */
 const SERVED_MS = 15_000;
 
@@ -24,13 +24,13 @@ export const TOO_MANY_TYPES = refuse('conflict', `A tenant can declare ${TYPES_M
 
 /** Whether workers may serve a type of this name at all. */
 export function isOwnName(typeId: string): boolean {
-  return WORKER_TYPE_ID.test(typeId) && !RESERVED.has(typeId.split('.', 1)[0]!);
+  return WORKER_TYPE_ID.test(typeId) && !RESERVED.some((prefix) => `${typeId}.`.startsWith(`${prefix}.`));
 }
 
 /** Refuses names that are reserved. */
 export function checkTypeId(typeId: string): Refusal | undefined {
   if (isOwnName(typeId)) return undefined;
-  const message = `${[...RESERVED].join(', ')} are reserved. Begin the name of the type with one of your own.`;
+  const message = `${RESERVED.join(', ')} are reserved. Begin the name of the type with one of your own.`;
   return refuse('validation_error', message, { field: 'typeId' });
 }
 

@@ -1,0 +1,1 @@
+export const areaOf = ({ width, height }) => width * height;

@@ -1,0 +1,98 @@
+import { generateKeyPairSync } from 'node:crypto';
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, describe, expect, it } from 'vitest';
+import { hexOf, signerOf } from '../system/ed25519.ts';
+import { loadNodePack, signNodePack } from './node-pack.ts';
+
+/** Goal: no code is loaded but what somebody trusted has signed. Method: a pack on the disk that is tampered with. */
+
+const EXAMPLE = fileURLToPath(new URL('../../examples/node-pack', import.meta.url));
+const root = mkdtempSync(join(tmpdir(), 'capstan-packs-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+const newKey = () => generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+const KEY = newKey();
+let made = 0;
+
+/** A copy of the example, signed; gives its folder and who signed it. */
+function signedPack(key = KEY): { readonly folder: string; readonly signer: string } {
+  const folder = join(root, `pack-${made++}`);
+  cpSync(EXAMPLE, folder, { recursive: true });
+  return { folder, signer: signNodePack(folder, key) };
+}
+
+describe('a pack of nodes', () => {
+  it('is loaded from a copy of what was signed', async () => {
+    const { folder, signer } = signedPack();
+    const pack = await loadNodePack(folder, [signer]);
+    expect(pack).toMatchObject({ name: 'vendor.example.geometry', version: '1.0.0', signer });
+    expect(pack.nodes.map(({ typeId, safety }) => [typeId, safety])).toEqual([
+      ['vendor.example.geometry.area', 'pure'],
+      ['vendor.example.geometry.measure', 'write'],
+    ]);
+    expect(existsSync(join(folder, 'index.mjs'))).toBe(true);
+    pack.close();
+  });
+
+  const manifest = (folder: string, change: (pack: Record<string, unknown>) => void): void => {
+    const file = join(folder, 'pack.json');
+    const pack = JSON.parse(readFileSync(file, 'utf8'));
+    change(pack);
+    writeFileSync(file, JSON.stringify(pack));
+  };
+
+  it.each<[string, (folder: string) => void, RegExp]>([
+    ['whose code changed', (folder) => appendFileSync(join(folder, 'area.mjs'), '\n'), /does not match/],
+    ['whose schema changed', (folder) => appendFileSync(join(folder, 'schemas/area.json'), ' '), /does not match/],
+    ['whose manifest changed', (folder) => manifest(folder, (pack) => (pack.version = '2.0.0')), /does not match/],
+    ['with a file more', (folder) => writeFileSync(join(folder, 'more.mjs'), ''), /does not match/],
+    ['with a file less', (folder) => rmSync(join(folder, 'schemas/area.json')), /does not match/],
+    ['without a signature', (folder) => rmSync(join(folder, 'pack.sig')), /not signed/],
+    ['with nonsense for a signature', (folder) => writeFileSync(join(folder, 'pack.sig'), '{}'), /not a signature/],
+    ['with a link', (folder) => symlinkSync('/etc/hostname', join(folder, 'link')), /is not a file/],
+    ['with bytes that are no text', (folder) => writeFileSync(join(folder, 'x'), Buffer.of(0xff)), /is not text/],
+    ['signed with another key', (folder) => void signNodePack(folder, newKey()), /not a key that you trust/],
+    [
+      'of which pack.json alone is signed',
+      (folder) => {
+        const value = signerOf(KEY.replaceAll(/-----[^-]+-----|\s/g, ''))(
+          hexOf(readFileSync(join(folder, 'pack.json'))),
+        );
+        const signature = { ...JSON.parse(readFileSync(join(folder, 'pack.sig'), 'utf8')), value };
+        writeFileSync(join(folder, 'pack.sig'), JSON.stringify(signature));
+      },
+      /covers pack\.json alone/,
+    ],
+  ])('is refused: %s', async (_what, tamper, message) => {
+    const { folder, signer } = signedPack();
+    tamper(folder);
+    await expect(loadNodePack(folder, [signer])).rejects.toThrow(message);
+  });
+
+  it.each<[string, (pack: Record<string, unknown>) => void, RegExp]>([
+    ['is not JavaScript', (pack) => (pack.runtime = { language: 'python', entry: 'x.whl' }), /runs JavaScript/],
+    ['has its code elsewhere', (pack) => (pack.runtime = { language: 'javascript', entry: '../x.mjs' }), /no file/],
+    [
+      'lacks the code of a node',
+      (pack) => (pack.nodes = [{ typeId: 'vendor.example.x', role: 'pure' }]),
+      /no function/,
+    ],
+    ['has a reserved name', (pack) => (pack.name = 'core.example.geometry'), /pack\.json\/name/],
+  ])('is refused though it is signed: it %s', async (_what, change, message) => {
+    const { folder } = signedPack();
+    manifest(folder, change);
+    const load = async () => loadNodePack(folder, [signNodePack(folder, KEY)]);
+    await expect(load()).rejects.toThrow(message);
+  });
+});

@@ -211,10 +211,12 @@ export class Company {
   *#edits(prompts: Prompts): Generator<Write> {
     const letters = ['your order is on its way.', 'we are looking into it.', 'thank you for your patience.'];
     const same = [...letters, ...letters].map((rest) => [`Hi there, ${rest}`, `Dear customer, ${rest}`] as const);
-    const odd = ['tea', 'coffee', 'milk', 'juice'].map(
-      (drink) =>
-        [`We have ${drink} today.`, `We have no ${drink}, ${PERSONAL_DATA[0]} says, until ${drink} comes.`] as const,
-    );
+    const odd = [
+      ['The meeting is on Monday.', 'The meeting is on Thursday.'],
+      ['Bring two pens.', 'Bring seven notebooks.'],
+      ['Write to the office.', `Write to ${PERSONAL_DATA[0]}.`],
+      ['It costs ten euros in all.', 'It costs ten euros.'],
+    ] as const;
     for (const [name, edits] of [
       ['edited', same],
       ['oddEdits', odd],

@@ -6,7 +6,7 @@ import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
 import { answer, reply, route } from '../../request.ts';
 import { goldCaseFrom } from './agreement.ts';
 import type { Goals } from './door.ts';
-import type { ReviewPlace } from './opinion-records.ts';
+import { opinionIn, type ReviewPlace } from './opinion-records.ts';
 import type { GoalRunRow } from './records.ts';
 
 const operation = route<{ readonly goals: Goals }>();
@@ -52,8 +52,8 @@ const listGoldSet = operation({
   },
 });
 
-function placeOf({ opinion_at, run_id }: GoalRunRow): string {
-  return `${opinion_at}.${run_id}`;
+function placeOf(row: GoalRunRow): string {
+  return `${opinionIn(row).reviewedAt}.${row.run_id}`;
 }
 
 function placeAfter(place: string | undefined): ReviewPlace | undefined {

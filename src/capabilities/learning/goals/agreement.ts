@@ -41,6 +41,7 @@ export interface ReviewedVerdict {
   /** What people say that it should have been; undefined if nobody reviewed it. */
   readonly expected?: boolean | undefined;
   readonly reviewedAt?: number | undefined;
+  readonly reviewedBy?: string | undefined;
   readonly evidence: StoredVerdict['evidence'];
   readonly isUndecided: boolean;
 }
@@ -127,7 +128,6 @@ function reviewedFrom(row: GoalRunRow): ReviewedVerdict {
     judge: row.judge!,
     at: row.judged_at!,
     ...opinionIn(row),
-    ...defined({ reviewedAt: row.opinion_at ?? undefined }),
     evidence,
     isUndecided: undecided !== undefined,
   };
@@ -135,7 +135,7 @@ function reviewedFrom(row: GoalRunRow): ReviewedVerdict {
 
 /** A case of a gold set as callers see it. */
 export function goldCaseFrom(row: GoalRunRow): GoldCase {
-  const { runId, goalId, judge, at, said, expected, evidence } = reviewedFrom(row);
+  const { runId, goalId, judge, at, said, expected, evidence, reviewedAt, reviewedBy } = reviewedFrom(row);
   return {
     runId,
     goalId,
@@ -144,8 +144,8 @@ export function goldCaseFrom(row: GoalRunRow): GoldCase {
     said,
     expected: expected!,
     evidence,
-    reviewedAt: timestamp(row.opinion_at!),
-    ...defined({ reviewedBy: row.opinion_by ?? undefined }),
+    reviewedAt: timestamp(reviewedAt!),
+    ...defined({ reviewedBy }),
   };
 }
 

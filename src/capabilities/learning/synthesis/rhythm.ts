@@ -56,39 +56,50 @@ const DAYLIGHT_SAVING = [
  */
 export function rhythmOf(moments: readonly number[], rules: RhythmRules): Rhythm | undefined {
   const least = Math.max(rules.supportMin, MOMENTS_MIN, Math.ceil(moments.length / 2));
-  const isOften = rules.periodMinMs <= DAY_MS;
-  const daily = isOften ? bestDaily(moments, rules.timezones, least, sameTimeOfDay) : undefined;
-  const twice = isOften && !daily ? bestDaily(moments, rules.timezones, least, twoTimesOfDay) : undefined;
-  return daily ?? twice ?? evenRhythm(moments, rules, least);
+  return dailyRhythm(moments, rules, least) ?? evenRhythm(moments, rules, least);
 }
 
-/** The daily rhythm that most moments keep. Of several, that of the likeliest zone. */
-function bestDaily(
+/** The times of a clock that people may go by. */
+interface LocalTimes {
+  readonly timezone: string;
+  readonly local: readonly number[];
+}
+
+/** Once a day, or else twice a day. */
+function dailyRhythm(
   moments: readonly number[],
-  timezones: readonly string[],
+  { periodMinMs, timezones }: RhythmRules,
   least: number,
-  pattern: DailyPattern,
 ): Rhythm | undefined {
-  let best: Rhythm | undefined;
-  for (const timezone of [...timezones, ...DAYLIGHT_SAVING]) {
-    const rhythm = dailyRhythm(moments, timezone, least, pattern);
-    if (rhythm && rhythm.kept > (best?.kept ?? 0)) best = rhythm;
-  }
-  return best;
+  const isTooShort = (moments.at(-1) ?? 0) - (moments[0] ?? 0) < (MOMENTS_MIN - 1.5) * DAY_MS;
+  if (isTooShort || periodMinMs > DAY_MS) return undefined;
+  const clocks = [...timezones, ...DAYLIGHT_SAVING].map((timezone) => ({
+    timezone,
+    local: moments.map((moment) => localTime(moment, timezone)),
+  }));
+  return bestDaily(clocks, least, sameTimeOfDay) ?? bestDaily(clocks, least, twoTimesOfDay);
 }
 
 /** The rhythm of local times, if all of them follow it. */
 type DailyPattern = (local: readonly number[], timezone: string) => Rhythm | undefined;
 
-function dailyRhythm(
-  moments: readonly number[],
+/** The daily rhythm that most moments keep. Of several, that of the likeliest zone. */
+function bestDaily(clocks: readonly LocalTimes[], least: number, pattern: DailyPattern): Rhythm | undefined {
+  let best: Rhythm | undefined;
+  for (const { local, timezone } of clocks) {
+    const rhythm = latestBy(local, timezone, least, pattern);
+    if (rhythm && rhythm.kept > (best?.kept ?? 0)) best = rhythm;
+  }
+  return best;
+}
+
+function latestBy(
+  local: readonly number[],
   timezone: string,
   least: number,
   pattern: DailyPattern,
 ): Rhythm | undefined {
-  if ((moments.at(-1) ?? 0) - (moments[0] ?? 0) < (MOMENTS_MIN - 1.5) * DAY_MS) return undefined;
-  const local = moments.map((moment) => localTime(moment, timezone));
-  for (let kept = moments.length; kept >= least; kept--) {
+  for (let kept = local.length; kept >= least; kept--) {
     const rhythm = pattern(local.slice(-kept), timezone);
     if (rhythm) return rhythm;
   }
@@ -127,7 +138,7 @@ function usualTime(local: readonly number[]): UsualTime | undefined {
  * minutes must be the same, or so near that one between them will do.
  */
 function twoTimesOfDay(local: readonly number[], timezone: string): Rhythm | undefined {
-  const halves = splitByTimeOfDay(local);
+  const halves = isAtTwoTimes(local) ? splitByTimeOfDay(local) : undefined;
   if (!halves || halves.some(({ length }) => length < MOMENTS_MIN)) return undefined;
   const [one, other] = halves.map(usualTime);
   if (!one || !other || one.weekdays.field !== other.weekdays.field) return undefined;
@@ -137,6 +148,14 @@ function twoTimesOfDay(local: readonly number[], timezone: string): Rhythm | und
   const words = `${one.weekdays.words} at about ${times.map(clockText).join(' and ')} (${timezone})`;
   const cron = `${clockAt(times[0]!).minute} ${hours} * * ${one.weekdays.field}`;
   return { cron, timezone, words, kept: local.length };
+}
+
+/** Whether all moments are near the first, or near the first of the others. Few are by chance, so this saves sorting. */
+function isAtTwoTimes(local: readonly number[]): boolean {
+  const isNear = (one: number, other = 0): boolean =>
+    phaseDistance(one, phaseOf(other), DAY_MS) <= 2 * TIME_OF_DAY_TOLERANCE_MS;
+  const others = local.filter((moment) => !isNear(moment, local[0]));
+  return others.every((moment) => isNear(moment, others[0]));
 }
 
 /** The moments on both sides of the two widest gaps in the day. */

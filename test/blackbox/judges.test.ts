@@ -238,7 +238,7 @@ describe('a judge with a rubric', () => {
     expect(draft.artifact).toMatchObject({ version: '2.0.0', tags: [`verifier:${id}`] });
     const { text } = draft.artifact;
     expect(text).toContain('The work is complete.\n');
-    expect(text).toContain('- Reject work of which people say: It names no source.\n');
+    expect(text).toMatch(/- Reject work of which people say: it names no source\.\n/i);
     expect(text).toContain('- Be stricter about "sources": people rejected work in which it was met.\n');
     expect(JSON.stringify(created)).not.toContain('ada@corp.example');
     expect((await evidenceOf(api(), draft.id)).change).toContain('+- Reject work');

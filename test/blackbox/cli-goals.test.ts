@@ -96,6 +96,8 @@ onEachStore('capstan goals', (host) => {
     expect((await run('agreement', id, '--period', 'year')).code).toBe(USAGE);
     expect((await run('gold-set', id)).out).toMatch(/satisfied +not satisfied +reviewer-of-alpha/);
     expect((await run('gold-set', id, '-q')).out).toBe(`${runId}\n`);
+    expect((await run('try-rubric', id)).code).toBe(USAGE);
+    expect((await run('try-rubric', id, '--max-cost', '0')).out).toMatch(/not satisfied +satisfied +satisfied/);
   });
 
   it('has been tried with every command', () => {

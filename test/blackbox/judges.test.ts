@@ -183,16 +183,19 @@ describe('a judge with a rubric', () => {
     confidence: 0.9,
     evidence: [{ key: 'sources', met: satisfied, detail: 'As far as one can see.' }],
   });
+  const usage = { inputTokens: 500, outputTokens: 50 };
   const SCRIPT = {
     answers: [
-      { when: { contains: 'names no source' }, data: verdict(false) },
-      { when: { contains: 'The rubric' }, data: verdict(true) },
+      { when: { contains: 'names no source' }, data: verdict(false), usage },
+      { when: { contains: 'The rubric' }, data: verdict(true), usage },
       { content: 'An answer.' },
     ],
   };
 
   beforeAll(async () => {
-    const models = [scriptedModel(folder.path, SCRIPT, { provider: 'local' })];
+    const models = [
+      scriptedModel(folder.path, SCRIPT, { provider: 'local', prices: { small: { input: 10, output: 20 } } }),
+    ];
     const goals = { standstillMax: 10, judgeTries: 1, judgeRetryMs: 10 };
     host = await startTestHost('sqlite', undefined, { models, goals });
     await registerCounting(api());
@@ -254,6 +257,33 @@ describe('a judge with a rubric', () => {
     expect((await reviewer().request('DELETE', `${INSTALLED}/${ref}`)).status).toBe(204);
     expect(await inUse(id)).toMatchObject({ version: 1, rubric: 'The work is complete.' });
     expect(await judgedBy(id)).toMatchObject({ satisfied: true, judge: `${id}@1` });
+  });
+
+  it('is tried on the gold set within a budget: a rubric that agrees more is told apart', async () => {
+    const id = unique('tried');
+    expect(
+      (await api().post(VERIFIERS, { id, kind: 'model', rubric: 'The work is complete.', model: 'local' })).status,
+    ).toBe(201);
+    for (const label of ['not-satisfied', 'not-satisfied', 'satisfied']) {
+      const { runId } = await judgedBy(id);
+      const signal = { kind: 'label', label };
+      expect((await reviewer().post(`/v1/runs/${runId}/annotations`, { signal })).status).toBe(201);
+    }
+    const trial = (body: object): Promise<Answer> => api().post(`${VERIFIERS}/${id}/gold-set:judge`, body);
+    const as = (await trial({ maxCostUsd: 1 })).body;
+    expect(as).toMatchObject({ verifierId: id, cases: 3, agreedBefore: 1, agreedNow: 1 });
+    expect(as.costUsd).toBeGreaterThan(0);
+    const stricter = await trial({ maxCostUsd: 1, rubric: 'Reject what names no source.' });
+    expect(stricter.body).toMatchObject({ cases: 3, agreedBefore: 1, agreedNow: 2 });
+    expect(stricter.body.items.map(({ now }: Body) => now)).toEqual([false, false, false]);
+    expect((await trial({ maxCostUsd: 1, limit: 1 })).body.cases).toBe(1);
+    const poor = (await trial({ maxCostUsd: as.costUsd / 2 })).body;
+    expect(poor).toMatchObject({ stoppedBy: 'budget' });
+    expect(poor.cases).toBeLessThan(3);
+    expect(poor.costUsd).toBeLessThanOrEqual(as.costUsd / 2);
+    expect((await inUse(id)).version).toBe(1);
+    expectRefusal(await trial({}), 400, 'validation_error');
+    expectRefusal(await api().post(`${VERIFIERS}/${unique('no')}/gold-set:judge`, { maxCostUsd: 1 }), 404, 'not_found');
   });
 
   it('is the only kind that is rewritten: expressions are left to people, who are told', async () => {

@@ -310,6 +310,10 @@ const FIELDS: Readonly<Record<string, Fields>> = {
   getVerifierAgreement: {
     '?period': ['judges', 'has figures of how far people agree with it, with counts and dates, and a gold set'],
   },
+  judgeGoldSet: all('rubric maxCostUsd limit', [
+    'judges',
+    'is tried on the gold set within a budget: a rubric that agrees more is told apart',
+  ]),
   listGoldSet: paged('judges', 'has figures of how far people agree with it, with counts and dates, and a gold set'),
   listGoals: { '?state': ['goals', 'for those who may see it'], ...PAGES },
   createGoal: {

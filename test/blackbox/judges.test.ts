@@ -245,6 +245,9 @@ describe('a judge with a rubric', () => {
     expect(text).toContain('- Be stricter about "sources": people rejected work in which it was met.\n');
     expect(JSON.stringify(created)).not.toContain('ada@corp.example');
     expect((await evidenceOf(api(), draft.id)).change).toContain('+- Reject work');
+    const standing = await planned(api(), { completion: { check: 'verifier', verifierRef: id } });
+    const impact = (await api().get(`/v1/host/capstan/proposals/${draft.id}/impact`)).body;
+    expect(impact).toMatchObject({ changes: [`verifier:${id}`], affected: [{ kind: 'goal', id: standing, ref: id }] });
     expect((await inUse(id)).version).toBe(1);
     expect((await judgedBy(id)).satisfied).toBe(true);
 

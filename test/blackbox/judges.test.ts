@@ -183,7 +183,7 @@ describe('a judge with a rubric', () => {
     confidence: 0.9,
     evidence: [{ key: 'sources', met: satisfied, detail: 'As far as one can see.' }],
   });
-  const usage = { inputTokens: 500, outputTokens: 50 };
+  const usage = { inputTokens: 100, outputTokens: 10 };
   const SCRIPT = {
     answers: [
       { when: { contains: 'names no source' }, data: verdict(false), usage },
@@ -244,7 +244,7 @@ describe('a judge with a rubric', () => {
     expect(text).toMatch(/- Reject work of which people say: it names no source\.\n/i);
     expect(text).toContain('- Be stricter about "sources": people rejected work in which it was met.\n');
     expect(JSON.stringify(created)).not.toContain('ada@corp.example');
-    expect((await evidenceOf(api(), draft.id)).change).toContain('+- Reject work');
+    expect((await evidenceOf(api(), draft.id)).change).toMatch(/^\+.*- Reject work/m);
     const standing = await planned(api(), { completion: { check: 'verifier', verifierRef: id } });
     const impact = (await api().get(`/v1/host/capstan/proposals/${draft.id}/impact`)).body;
     expect(impact).toMatchObject({ changes: [`verifier:${id}`], affected: [{ kind: 'goal', id: standing, ref: id }] });

@@ -12,6 +12,7 @@ const SYNTHESIS = {
   timezones: ['UTC'],
   timezoneOf: new Map(),
   model: undefined,
+  monthlyUsdMax: undefined,
   everyMs: undefined,
 };
 
@@ -168,6 +169,7 @@ describe('a setting', () => {
         },
       },
     ],
+    ['CAPSTAN_SYNTHESIS_MAX_MONTHLY_USD', '40', { synthesis: { ...SYNTHESIS, monthlyUsdMax: 40 } }],
     ['CAPSTAN_SYNTHESIS_MIN_SUPPORT', '5', { synthesis: { ...SYNTHESIS, supportMin: 5 } }],
     ['CAPSTAN_SYNTHESIS_MIN_PERIOD_MS', '1', { synthesis: { ...SYNTHESIS, periodMinMs: 1 } }],
     [

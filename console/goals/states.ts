@@ -22,6 +22,7 @@ export const ESCALATIONS: Readonly<Record<string, string>> = {
   'low-confidence': 'A run is unsure and asks a person.',
   undecided: 'The judge could not decide.',
   'no-progress': 'Several verdicts in a row left the same criteria open.',
+  'second-judge': 'The verdict needs a person: people often disagree with its judge.',
 };
 
 /** What starts the next run, in words. */

@@ -23,6 +23,8 @@ import type {
   GoalRunRequest,
   GoalState,
   GoldCase,
+  GoldTrial,
+  GoldTrialRequest,
   JudgeAgreement,
   JudgeCalibration,
   ResumeGoalRequest,
@@ -434,6 +436,11 @@ export const OPERATIONS = {
     'GET',
     `${HOST}/verifiers/{verifierId}/agreement`,
     { takes: 'query', needs: 'agents.goals' },
+  ),
+  judgeGoldSet: operation<{ body: GoldTrialRequest; reply: GoldTrial }>()(
+    'POST',
+    `${HOST}/verifiers/{verifierId}/gold-set:judge`,
+    { takes: 'body', needs: 'agents.goals' },
   ),
   listGoldSet: operation<{ query?: PageQuery; reply: Page<GoldCase> }>()(
     'GET',

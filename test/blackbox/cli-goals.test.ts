@@ -1,7 +1,7 @@
 import { beforeAll, expect, it } from 'vitest';
 import { GROUPS } from '../../src/cli/commands/index.ts';
 import { capstan, type Ran, untried } from '../support/command-line.ts';
-import { register } from '../support/definitions.ts';
+import { register, unique } from '../support/definitions.ts';
 import { counting, GOALS, judged, PLANS } from '../support/goals.ts';
 import { KEYS } from '../support/host.ts';
 import { onEachStore } from '../support/stores.ts';
@@ -77,6 +77,27 @@ onEachStore('capstan goals', (host) => {
     expect(await run('abandon', id, '--yes', '--json')).toMatchObject({ code: REFUSED, json: { state: 'abandoned' } });
     expect((await run('get', id)).code).toBe(REFUSED);
     expect((await run('pause', id)).code).toBe(REFUSED);
+  });
+
+  it('shows how far people agree with a verifier, and what they reviewed', async () => {
+    const id = unique('ver');
+    const verifier = { id, kind: 'criteria', criteria: [{ key: 'any', expression: 'true' }] };
+    expect((await editor().post('/v1/host/capstan/verifiers', verifier)).status).toBe(201);
+    const goal = await create('--verifier', id, '--max-iterations', '1');
+    await run('plan', goal, '--workflow', counting.id);
+    const runId = (await run('run', goal, '-q')).out.trim();
+    await judged(editor(), goal, 1);
+    const signal = { kind: 'flag' };
+    expect((await host().as('reviewer').post(`/v1/runs/${runId}/annotations`, { signal })).status).toBe(201);
+    const figures = await run('agreement', id, '--period', 'day');
+    expect(figures.code).toBe(DONE);
+    expect(figures.out).toMatch(new RegExp(`${id}@1 +0 +1 +0 %`));
+    expect((await run('agreement', id, '--json')).json).toMatchObject({ reviewed: 1, disputed: 1 });
+    expect((await run('agreement', id, '--period', 'year')).code).toBe(USAGE);
+    expect((await run('gold-set', id)).out).toMatch(/satisfied +not satisfied +reviewer-of-alpha/);
+    expect((await run('gold-set', id, '-q')).out).toBe(`${runId}\n`);
+    expect((await run('try-rubric', id)).code).toBe(USAGE);
+    expect((await run('try-rubric', id, '--max-cost', '0')).out).toMatch(/not satisfied +satisfied +satisfied/);
   });
 
   it('has been tried with every command', () => {

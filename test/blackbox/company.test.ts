@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Answer, Api } from '../support/api.ts';
-import { Company, HABITS, INJECTIONS, JUNK, PERSONAL_DATA } from '../support/company.ts';
+import { Company, HABITS, INJECTIONS, JUNK, PERSONAL_DATA, PROMPTS } from '../support/company.ts';
 import { commitPast } from '../support/database.ts';
 import { startTestHost, type TestHost } from '../support/host.ts';
 import { habitNodes, PLANTED_PATH } from '../support/planted-runs.ts';
 import { evidenceOf } from '../support/proposals.ts';
 
 /**
- * Goal: a careful person would trust the drafts. Method: a made-up company with three habits, of which the drafts are
+ * Goal: a careful person would trust the drafts. Method: a made-up company with six habits, of which the drafts are
  * counted; nothing personal and nothing hostile may be in them, whatever the seed.
  */
 
@@ -17,8 +17,10 @@ const SEEDS = [1, 2, 3];
 
 /** Which habit a draft is of, if any. */
 function habitOf({ kind, artifact }: Body): string | undefined {
-  if (kind === 'automation') return artifact.workflowId === HABITS.starts ? 'starts' : undefined;
-  if (kind === 'prompt-template') return artifact.templateId.startsWith(HABITS.corrected) ? 'corrected' : undefined;
+  if (kind === 'automation' || kind === 'prompt-template') {
+    const name = artifact.workflowId ?? artifact.templateId;
+    return Object.entries(HABITS).find(([, id]) => id === name)?.[0];
+  }
   const types = artifact.chains?.[0].dag.nodes.map(({ typeId }: Body) => typeId).join() ?? '';
   return types.includes(PLANTED_PATH.join()) ? 'chain' : undefined;
 }
@@ -31,16 +33,20 @@ describe.each(SEEDS)('a company, seed %i', (seed) => {
   const api = (): Api => host.as('owner');
 
   beforeAll(async () => {
-    host = await startTestHost('sqlite', undefined, {}, undefined, [habitNodes]);
+    const synthesis = { supportMin: 3, periodMinMs: 3_600_000, timezones: ['UTC'], monthlyUsdMax: 100 };
+    host = await startTestHost('sqlite', undefined, { synthesis }, undefined, [habitNodes]);
     const prompt = async (templateId: string) => {
       const template = { templateId, version: '1.0.0', kind: 'system', text: `You are ${templateId}.` };
       expect((await api().post('/v1/prompts', template)).status).toBe(201);
       return template;
     };
     const prompts = {
-      corrected: await prompt(HABITS.corrected),
-      attacked: await prompt(JUNK.attacked),
-      seldom: await prompt(JUNK.seldom),
+      corrected: await prompt(PROMPTS.corrected),
+      edited: await prompt(PROMPTS.edited),
+      whole: await prompt(PROMPTS.whole),
+      attacked: await prompt(PROMPTS.attacked),
+      seldom: await prompt(PROMPTS.seldom),
+      oddEdits: await prompt(PROMPTS.oddEdits),
     };
     await commitPast(host.config, new Company('alpha', seed).past(prompts));
     const { body } = await api().post('/v1/host/capstan/proposals:synthesize', {});
@@ -51,10 +57,10 @@ describe.each(SEEDS)('a company, seed %i', (seed) => {
   });
   afterAll(() => host?.stop());
 
-  it('has its three habits drafted, and nothing else', () => {
+  it('has its six habits drafted, and nothing else', () => {
     const found = created.map(habitOf);
     const precision = found.filter(Boolean).length / created.length;
-    const recall = new Set(found.filter(Boolean)).size / 3;
+    const recall = new Set(found.filter(Boolean)).size / 6;
     process.stdout.write(
       `company, seed ${seed}: ${created.length} drafts, precision ${precision}, recall ${recall}, ${heldBack.length} held back\n`,
     );
@@ -65,6 +71,17 @@ describe.each(SEEDS)('a company, seed %i', (seed) => {
   it('has the briefing at half past eight in the morning, in summer and in winter', () => {
     const draft = created.find((each) => habitOf(each) === 'starts');
     expect(draft.artifact).toMatchObject({ cron: '30 8 * * 1-5', timezone: 'Europe/Berlin' });
+  });
+
+  it('has what is started twice a day as one schedule', () => {
+    const draft = created.find((each) => habitOf(each) === 'twice');
+    expect(draft.artifact).toMatchObject({ cron: '0 9,17 * * 1-5', timezone: 'Europe/Berlin' });
+  });
+
+  it('has what people change at gates, and what they say about whole runs, as instructions', () => {
+    const textOf = (habit: string): string => created.find((each) => habitOf(each) === habit).artifact.text;
+    expect(textOf('edited')).toMatch(/- Write "Dear customer," instead of "Hi there,"\.\n$/);
+    expect(textOf('whole')).toMatch(/:\n- End with a list of open questions[.!]\n$/);
   });
 
   it('has what people ask for as one instruction, and no order of an attacker', () => {
@@ -89,6 +106,9 @@ describe.each(SEEDS)('a company, seed %i', (seed) => {
     expect(reasonOf(JUNK.personal)).toBe('personal-data');
     expect(reasonOf(JUNK.attacked)).toBe('unsafe');
     expect(reasonOf(JUNK.seldom)).toBe('needs-more');
+    expect(reasonOf(JUNK.oddEdits)).toBe('useless');
+    expect(reasonOf(JUNK.inline)).toBe('inline-prompt');
+    expect(reasonOf(JUNK.costly)).toBe('costly');
     expect(reasonOf(JUNK.byMachine)).toBeUndefined();
     expect(heldBack).toContainEqual(expect.objectContaining({ kind: 'workflow-chain-pack', reason: 'ended-badly' }));
   });

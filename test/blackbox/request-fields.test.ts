@@ -306,7 +306,16 @@ const FIELDS: Readonly<Record<string, Fields>> = {
     ...all('schema items', ['verifiers', 'by a schema and by a checklist, whose optional items are told and no more']),
     workflowId: ['verifiers', 'by a workflow, whose run gives the verdict'],
     ...all('rubric model', ['verifiers', 'by a model and a rubric, and what the model used is told']),
+    secondJudge: ['judges', 'needs another judge, and a person if the two disagree'],
   },
+  getVerifierAgreement: {
+    '?period': ['judges', 'has figures of how far people agree with it, with counts and dates, and a gold set'],
+  },
+  judgeGoldSet: all('rubric maxCostUsd limit', [
+    'judges',
+    'is tried on the gold set within a budget: a rubric that agrees more is told apart',
+  ]),
+  listGoldSet: paged('judges', 'has figures of how far people agree with it, with counts and dates, and a gold set'),
   listGoals: { '?state': ['goals', 'for those who may see it'], ...PAGES },
   createGoal: {
     ...all('objective completion', ['goals', 'as the protocol has it, with who set it, and nothing besides']),

@@ -16,6 +16,7 @@ import { ROLE_SCOPES, type Role } from '../../src/protocol/trust/scopes.ts';
 import { changeOf, type Decide, perform } from '../../src/runtime/change.ts';
 import { sql, type Write } from '../../src/store/sql.ts';
 import type { Migration, Store } from '../../src/store/store.ts';
+import { noVerifiers } from '../support/no-verifiers.ts';
 import type { SimHost } from './sim-host.ts';
 import { inStorm, type Scene, type Storm } from './storm.ts';
 import type { World } from './world.ts';

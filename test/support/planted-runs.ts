@@ -110,6 +110,10 @@ export interface PlantedRun {
   readonly isFailed?: boolean;
   readonly isCancelled?: boolean;
   readonly principal?: string;
+  /** What somebody changed at a gate before they accepted it. */
+  readonly edit?: { readonly gate: string; readonly before: string; readonly after: string };
+  /** What the models of the run cost. */
+  readonly costUsd?: number;
 }
 
 /** Writes runs and annotations as the host would have written them. */
@@ -165,7 +169,7 @@ export class History {
     yield* insertEvents(runId, events);
   }
 
-  correct(runId: string, nodeId: string, workflowId: string, correction: string): Write {
+  correct(runId: string, nodeId: string | undefined, workflowId: string, correction: string): Write {
     return insertAnnotation(this.#annotation(runId, workflowId, { kind: 'correction', correction }, nodeId));
   }
 
@@ -199,7 +203,7 @@ export class History {
 }
 
 function eventsOf(runId: string, { nodes, id }: WorkflowDefinition, planted: PlantedRun): StoredEvent[] {
-  const { prompt, isFailed, isCancelled } = planted;
+  const { prompt, isFailed, isCancelled, edit, costUsd } = planted;
   const events: StoredEvent[] = [];
   const add = (type: string, payload: object, nodeId?: string): void => {
     const sequence = events.length;
@@ -212,6 +216,13 @@ function eventsOf(runId: string, { nodes, id }: WorkflowDefinition, planted: Pla
       const resolved = `prompt:${prompt.templateId}@${prompt.version}`;
       add('agent.promptResolved', { nodeId, kind: 'system', chain: [], resolved }, nodeId);
     }
+    if (edit?.gate === nodeId) {
+      const data = { title: 'Approve', actions: ['edit-accept'], artifactData: { text: edit.before } };
+      add('node.suspended', { nodeId, interruptId: 'int-1', kind: 'approval', data }, nodeId);
+      const answer = { action: 'edit-accept', editedArtifactData: { text: edit.after }, decidedBy: 'planter' };
+      add('approval.received', { nodeId, ...answer }, nodeId);
+    }
+    if (costUsd !== undefined) add('provider.usage', { nodeId, costEstimateUsd: costUsd }, nodeId);
     add(
       'node.completed',
       { nodeId, outputs: { text: 'as long as what nodes usually give, a sentence or two' } },

@@ -3,7 +3,7 @@ import type { Goal, GoalPlan, GoalRequest, GoalState } from '../../protocol/lear
 import type { CommandGroup, CommandInput, CommandSpec, Context } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../exit.ts';
 import { propertyLines, sanitize, table } from '../text.ts';
-import { confirm, inputsFromOptions, listOption, parseInteger, parseJsonObject, stringOption } from '../values.ts';
+import { confirm, inputsFromOptions, listOption, parseInteger, parseJsonObject, readTextFile, stringOption } from '../values.ts';
 import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
 
 /** The exit code for a goal: success when satisfied, waiting while active or escalated, failure otherwise. */
@@ -332,9 +332,48 @@ const goldSet: CommandSpec = {
   },
 };
 
+const tryRubric: CommandSpec = {
+  name: 'try-rubric',
+  takes: '<verifierId>',
+  summary: 'Judge the gold set of a verifier again, with its rubric or another one; nothing is stored',
+  flags: {
+    '--rubric <file>': 'a file with the rubric to try',
+    '--max-cost <usd>': 'cost limit for all cases together',
+    '--limit <number>': 'how many of the latest cases (20)',
+  },
+  example: 'goals try-rubric release-ready --max-cost 0.5',
+  async run(context, { args: [verifierId = ''], options }) {
+    const maxCost = stringOption(options.maxCost);
+    if (maxCost === undefined) throw new UsageError('--max-cost is required, for example --max-cost 0.5.');
+    const path = stringOption(options.rubric);
+    const limit = stringOption(options.limit);
+    const trial = await (await context.client()).judgeGoldSet(verifierId, {
+      maxCostUsd: parseNumber(maxCost, '--max-cost'),
+      ...(path === undefined ? {} : { rubric: await readTextFile(path) }),
+      ...(limit === undefined ? {} : { limit: parseInteger(limit, '--limit') }),
+    });
+    const inWords = (satisfied: boolean | undefined): string =>
+      satisfied === undefined ? 'undecided' : satisfied ? 'satisfied' : 'not satisfied';
+    const { cases, agreedBefore, agreedNow, costUsd, stoppedBy, items } = trial;
+    context.show(
+      trial,
+      () => [
+        ...propertyLines({ verifier: verifierId, cases, agreedBefore, agreedNow, costUsd, stoppedBy }).map(sanitize),
+        '',
+        ...table(
+          ['RUN', 'EXPECTED', 'SAID', 'NOW'],
+          items.map(({ runId, expected, said, now }) => [runId, inWords(expected), inWords(said), inWords(now)]),
+        ),
+      ],
+      () => items.map(({ runId }) => runId),
+    );
+    return EXIT.done;
+  },
+};
+
 /** `capstan goals`. */
 export const goals: CommandGroup = {
   name: 'goals',
   summary: 'Run a workflow repeatedly until a goal is satisfied',
-  commands: [list, get, create, plan, run, pause, resume, abandon, evaluations, agreement, goldSet],
+  commands: [list, get, create, plan, run, pause, resume, abandon, evaluations, agreement, goldSet, tryRubric],
 };

@@ -316,3 +316,43 @@ export const GoldCase = Type.Object(
 );
 /** A case of the gold set of a verifier. */
 export type GoldCase = Static<typeof GoldCase>;
+
+/** Judges the gold set of a verifier again. */
+export const GoldTrialRequest = Closed(
+  {
+    rubric: Optional(
+      Type.String({ minLength: 1, maxLength: 16_000, description: 'A rubric to try; that of the verifier by default' }),
+    ),
+    maxCostUsd: Type.Number({ minimum: 0, description: 'What the model may cost for all cases together' }),
+    limit: Optional(Type.Integer({ minimum: 1, maximum: 50, description: 'How many of the latest cases (20)' })),
+  },
+  { $id: 'GoldTrialRequest' },
+);
+/** A valid trial; nothing is stored, and no goal changes. */
+export type GoldTrialRequest = Static<typeof GoldTrialRequest>;
+
+/** How a verifier, or a rubric that it does not have yet, judges the cases of its gold set. */
+export const GoldTrial = Type.Object(
+  {
+    verifierId: NonEmpty,
+    cases: Type.Integer({ minimum: 0, description: 'Cases that were judged' }),
+    agreedBefore: Type.Integer({
+      minimum: 0,
+      description: 'Cases in which the recorded verdict is what people expect',
+    }),
+    agreedNow: Type.Integer({ minimum: 0, description: 'Cases in which the new verdict is what people expect' }),
+    costUsd: Cost,
+    stoppedBy: Optional(Type.Literal('budget', { description: 'The next case would have cost more than is left' })),
+    items: Type.Array(
+      Type.Object({
+        runId: RunId,
+        expected: Type.Boolean(),
+        said: Type.Boolean(),
+        now: Optional(Type.Boolean({ description: 'Absent if the judge could not decide' })),
+      }),
+    ),
+  },
+  { $id: 'GoldTrial' },
+);
+/** The result of a trial. */
+export type GoldTrial = Static<typeof GoldTrial>;

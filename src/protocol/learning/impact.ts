@@ -7,7 +7,7 @@ const Count = Type.Integer({ minimum: 0 });
 /** Something that uses what a proposal would change. */
 export const ImpactedUse = Type.Object(
   {
-    kind: OneOf(['workflow', 'agent', 'schedule']),
+    kind: OneOf(['workflow', 'agent', 'schedule', 'goal']),
     id: NonEmpty,
     nodeId: Optional(Type.String({ description: 'The node of the workflow; absent for its defaults' })),
     ref: Type.String({ description: 'How it names what would change' }),

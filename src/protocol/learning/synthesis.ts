@@ -40,6 +40,8 @@ export const HELD_BACK_REASONS = [
   'unsafe',
   'useless',
   'invalid',
+  'inline-prompt',
+  'costly',
 ] as const;
 /** One of HELD_BACK_REASONS. */
 export type HeldBackReason = (typeof HELD_BACK_REASONS)[number];

@@ -1,12 +1,18 @@
 import { Type } from 'typebox';
 import { isRefusal, refuse } from '../../../protocol/errors.ts';
 import { Closed, OneOf } from '../../../protocol/format/schema.ts';
-import { AGREEMENT_PERIODS, GoldCase, JudgeAgreement } from '../../../protocol/learning/goals.ts';
+import {
+  AGREEMENT_PERIODS,
+  GoldCase,
+  GoldTrial,
+  GoldTrialRequest,
+  JudgeAgreement,
+} from '../../../protocol/learning/goals.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
 import { answer, reply, route } from '../../request.ts';
 import { goldCaseFrom } from './agreement.ts';
 import type { Goals } from './door.ts';
-import type { ReviewPlace } from './opinion-records.ts';
+import { opinionIn, type ReviewPlace } from './opinion-records.ts';
 import type { GoalRunRow } from './records.ts';
 
 const operation = route<{ readonly goals: Goals }>();
@@ -52,8 +58,22 @@ const listGoldSet = operation({
   },
 });
 
-function placeOf({ opinion_at, run_id }: GoalRunRow): string {
-  return `${opinion_at}.${run_id}`;
+const judgeGoldSet = operation({
+  operationId: 'judgeGoldSet',
+  summary: 'Judge the gold set again, with the rubric of the verifier or another one; nothing is stored',
+  method: 'POST',
+  path: `${VERIFIERS}/{verifierId}/gold-set:judge`,
+  scope: 'goals:write',
+  params: VerifierParams,
+  body: GoldTrialRequest,
+  replies: { 200: GoldTrial },
+  refusals: [400, 404],
+  handle: async ({ caller, params, body, signal }, { goals }) =>
+    answer(200, await goals.agreement.judgeAgain(caller, params.verifierId, body, signal)),
+});
+
+function placeOf(row: GoalRunRow): string {
+  return `${opinionIn(row).reviewedAt}.${row.run_id}`;
 }
 
 function placeAfter(place: string | undefined): ReviewPlace | undefined {
@@ -62,4 +82,4 @@ function placeAfter(place: string | undefined): ReviewPlace | undefined {
 }
 
 /** The operations on how far people agree with verifiers. */
-export const agreementRoutes = [getVerifierAgreement, listGoldSet];
+export const agreementRoutes = [getVerifierAgreement, listGoldSet, judgeGoldSet];

@@ -1,12 +1,20 @@
-import { isRefusal, NOT_FOUND, type Refusal } from '../../../protocol/errors.ts';
+import { addUsd } from '../../../engine/models/budget.ts';
+import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { defined } from '../../../protocol/format/json.ts';
-import type { AgreementPeriod, GoldCase, JudgeAgreement } from '../../../protocol/learning/goals.ts';
+import type {
+  AgreementPeriod,
+  GoldCase,
+  GoldTrial,
+  GoldTrialRequest,
+  JudgeAgreement,
+} from '../../../protocol/learning/goals.ts';
+import type { Verifier } from '../../../protocol/learning/verifiers.ts';
 import type { Visibility } from '../../../store/log.ts';
 import type { Store } from '../../../store/store.ts';
 import type { Caller } from '../../request.ts';
 import { timestamp } from '../../timestamps.ts';
-import type { Verifiers } from '../verifiers/door.ts';
-import { calibrationFrom, type StoredVerdict } from './document.ts';
+import type { Trial, TrialRequest, Verifiers } from '../verifiers/door.ts';
+import { calibrationFrom, holdGoal, type StoredVerdict } from './document.ts';
 import {
   type AgreementRow,
   agreementByPeriod,
@@ -18,7 +26,7 @@ import {
   opinionIn,
   type ReviewPlace,
 } from './opinion-records.ts';
-import type { GoalRunRow } from './records.ts';
+import { findGoal, type GoalRow, type GoalRunRow } from './records.ts';
 import type { SecondJudges } from './second-judge.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -30,6 +38,8 @@ const PERIODS: Readonly<Record<AgreementPeriod, { readonly widthMs: number; read
 const PERIODS_MAX = 100;
 const CRITERIA_VERDICTS = 500;
 const CRITERIA_MAX = 100;
+/** Cases that are judged again unless the caller says how many. */
+const TRIAL_CASES = 20;
 
 /** A verdict, and what people think of it. */
 export interface ReviewedVerdict {
@@ -41,20 +51,24 @@ export interface ReviewedVerdict {
   /** What people say that it should have been; undefined if nobody reviewed it. */
   readonly expected?: boolean | undefined;
   readonly reviewedAt?: number | undefined;
+  readonly reviewedBy?: string | undefined;
   readonly evidence: StoredVerdict['evidence'];
   readonly isUndecided: boolean;
+}
+
+/** What the figures need. */
+interface AgreementNeeds {
+  readonly verifiers: Pick<Verifiers, 'get' | 'judgedRun' | 'tryJudging'>;
+  readonly secondJudges: Pick<SecondJudges, 'recent'>;
 }
 
 /** What is known about how far people agree with judges. Their disputes make the gold set of a verifier. */
 export class Agreement {
   readonly #store: Pick<Store, 'read'>;
-  readonly #verifiers: Pick<Verifiers, 'get'>;
+  readonly #verifiers: AgreementNeeds['verifiers'];
   readonly #secondJudges: Pick<SecondJudges, 'recent'>;
 
-  constructor(
-    store: Pick<Store, 'read'>,
-    { verifiers, secondJudges }: { verifiers: Pick<Verifiers, 'get'>; secondJudges: Pick<SecondJudges, 'recent'> },
-  ) {
+  constructor(store: Pick<Store, 'read'>, { verifiers, secondJudges }: AgreementNeeds) {
     this.#store = store;
     this.#verifiers = verifiers;
     this.#secondJudges = secondJudges;
@@ -94,6 +108,45 @@ export class Agreement {
     return this.#store.read<GoalRunRow>(listReviewed(subject, verifierId, before, limit));
   }
 
+  /** Judges the gold set again, with the rubric of the verifier or another one, until the budget is used up. */
+  async judgeAgain(
+    caller: Caller,
+    verifierId: string,
+    { rubric, maxCostUsd, limit = TRIAL_CASES }: GoldTrialRequest,
+    signal: AbortSignal,
+  ): Promise<GoldTrial | Refusal> {
+    const verifier = await this.#verifiers.get(caller, verifierId);
+    if (isRefusal(verifier)) return verifier;
+    const problem = trialProblem(verifier, rubric);
+    if (problem) return refuse('validation_error', problem, { field: rubric === undefined ? 'verifierId' : 'rubric' });
+    const spec = rubric === undefined ? verifier : { ...verifier, rubric };
+    const items: GoldTrial['items'] = [];
+    let costUsd = 0;
+    for (const row of await this.goldSet(caller, verifierId, undefined, limit)) {
+      const asked = { spec, maxCostUsd: addUsd(maxCostUsd, -costUsd), signal };
+      const trial = signal.aborted ? OVER : await this.#tryCase(caller, row, asked);
+      if (!trial) continue;
+      if (trial.overBudget) return trialOf(verifierId, items, costUsd, 'budget');
+      costUsd = addUsd(costUsd, trial.costUsd);
+      const { said, expected } = opinionIn(row);
+      items.push({ runId: row.run_id, expected: expected!, said, ...defined({ now: trial.satisfied }) });
+    }
+    return trialOf(verifierId, items, costUsd);
+  }
+
+  /** Without annotations: what people say about the run would tell the judge what they expect. */
+  async #tryCase(
+    { subject }: Caller,
+    { run_id, goal_id }: GoalRunRow,
+    asked: Pick<TrialRequest, 'spec' | 'maxCostUsd' | 'signal'>,
+  ): Promise<Trial | undefined> {
+    const run = await this.#verifiers.judgedRun(subject, run_id);
+    const [goal] = await this.#store.read<GoalRow>(findGoal(subject, goal_id));
+    if (!run || !goal) return undefined;
+    const { objective } = holdGoal(goal);
+    return this.#verifiers.tryJudging(subject, { ...asked, objective, run: { ...run, annotations: [] } });
+  }
+
   /** The latest verdicts of all judges, for those who learn from them. */
   async latest({ tenant, workspace }: Visibility, limit: number): Promise<ReviewedVerdict[]> {
     const rows = await this.#store.read<GoalRunRow>(listLatestVerdicts({ tenant, workspace }, limit));
@@ -115,6 +168,27 @@ export class Agreement {
   }
 }
 
+/** Why the gold set of a verifier cannot be judged again. */
+function trialProblem({ kind }: Verifier, rubric: string | undefined): string | undefined {
+  if (kind === 'workflow') return 'A verifier that judges by a workflow cannot be tried.';
+  return rubric !== undefined && kind !== 'model' ? `A verifier of kind ${kind} has no rubric.` : undefined;
+}
+
+function trialOf(verifierId: string, items: GoldTrial['items'], costUsd: number, stoppedBy?: 'budget'): GoldTrial {
+  return {
+    verifierId,
+    cases: items.length,
+    agreedBefore: items.filter(({ said, expected }) => said === expected).length,
+    agreedNow: items.filter(({ now, expected }) => now === expected).length,
+    costUsd,
+    ...defined({ stoppedBy }),
+    items,
+  };
+}
+
+/** A caller who has gone away pays for nothing more. */
+const OVER: Trial = { overBudget: true, costUsd: 0 };
+
 function rateOf(agreed: number, disputed: number): number | null {
   return agreed + disputed === 0 ? null : agreed / (agreed + disputed);
 }
@@ -127,7 +201,6 @@ function reviewedFrom(row: GoalRunRow): ReviewedVerdict {
     judge: row.judge!,
     at: row.judged_at!,
     ...opinionIn(row),
-    ...defined({ reviewedAt: row.opinion_at ?? undefined }),
     evidence,
     isUndecided: undecided !== undefined,
   };
@@ -135,7 +208,7 @@ function reviewedFrom(row: GoalRunRow): ReviewedVerdict {
 
 /** A case of a gold set as callers see it. */
 export function goldCaseFrom(row: GoalRunRow): GoldCase {
-  const { runId, goalId, judge, at, said, expected, evidence } = reviewedFrom(row);
+  const { runId, goalId, judge, at, said, expected, evidence, reviewedAt, reviewedBy } = reviewedFrom(row);
   return {
     runId,
     goalId,
@@ -144,8 +217,8 @@ export function goldCaseFrom(row: GoalRunRow): GoldCase {
     said,
     expected: expected!,
     evidence,
-    reviewedAt: timestamp(row.opinion_at!),
-    ...defined({ reviewedBy: row.opinion_by ?? undefined }),
+    reviewedAt: timestamp(reviewedAt!),
+    ...defined({ reviewedBy }),
   };
 }
 

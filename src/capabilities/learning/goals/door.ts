@@ -36,7 +36,7 @@ export interface Goals {
   /** How often people agree with each judge. */
   calibration(caller: Caller): Promise<JudgeCalibration[]>;
   /** How far people agree with verifiers, and the verdicts that they reviewed. */
-  readonly agreement: Pick<Agreement, 'of' | 'goldSet' | 'latest'>;
+  readonly agreement: Pick<Agreement, 'of' | 'goldSet' | 'judgeAgain' | 'latest'>;
 }
 
 /** The door to goals. */

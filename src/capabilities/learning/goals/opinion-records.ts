@@ -80,6 +80,9 @@ export interface CalibrationRow {
   readonly disputed: number;
 }
 
+/** When a verdict was reviewed. What was noted before there was a column for it counts from the dispute or the verdict on. */
+const REVIEWED_AT = 'COALESCE(opinion_at, disputed_at, judged_at)';
+
 const COUNTS = `CAST(COALESCE(SUM(agreed), 0) AS BIGINT) AS agreed,
   CAST(COALESCE(SUM(1 - agreed), 0) AS BIGINT) AS disputed`;
 
@@ -120,9 +123,9 @@ export function agreementByPeriod(
   limit: number,
 ): Statement {
   const { params, where } = verdictsFrom(from, verifierId);
-  const start = `(opinion_at - ${origin}) / ${widthMs} * ${widthMs} + ${origin}`;
+  const start = `(${REVIEWED_AT} - ${origin}) / ${widthMs} * ${widthMs} + ${origin}`;
   return {
-    sql: `SELECT ${start} AS start, ${COUNTS} FROM goal_runs WHERE ${where} AND opinion_at IS NOT NULL
+    sql: `SELECT ${start} AS start, ${COUNTS} FROM goal_runs WHERE ${where} AND agreed IS NOT NULL
           GROUP BY ${start} ORDER BY start DESC LIMIT $${params.push(limit)}`,
     params,
   };
@@ -142,10 +145,12 @@ export function listReviewed(
   limit: number,
 ): Statement {
   const { params, where } = verdictsFrom(from, verifierId);
-  const place = before ? `AND (opinion_at, run_id) < ($${params.push(before.at)}, $${params.push(before.runId)})` : '';
+  const place = before
+    ? `AND (${REVIEWED_AT}, run_id) < ($${params.push(before.at)}, $${params.push(before.runId)})`
+    : '';
   return {
-    sql: `SELECT * FROM goal_runs WHERE ${where} AND opinion_at IS NOT NULL ${place}
-          ORDER BY opinion_at DESC, run_id DESC LIMIT $${params.push(limit)}`,
+    sql: `SELECT * FROM goal_runs WHERE ${where} AND agreed IS NOT NULL ${place}
+          ORDER BY ${REVIEWED_AT} DESC, run_id DESC LIMIT $${params.push(limit)}`,
     params,
   };
 }
@@ -177,7 +182,24 @@ export function listLatestVerdicts({ tenant, workspace }: Visibility, limit: num
   );
 }
 
-/** What the judge of a run said, and what people say that it should have said. */
-export function opinionIn({ said, satisfied, expected }: GoalRunRow): { said: boolean; expected: boolean | undefined } {
-  return { said: (said ?? satisfied) === 1, expected: expected === null ? undefined : expected === 1 };
+/** What people think of a verdict. */
+interface Opinion {
+  /** What the judge said, whatever a person decided. */
+  readonly said: boolean;
+  /** What people say that it should have said; undefined if nobody reviewed it. */
+  readonly expected: boolean | undefined;
+  readonly reviewedAt: number | undefined;
+  readonly reviewedBy: string | undefined;
+}
+
+/** The opinion that is stored with a verdict. */
+export function opinionIn(row: GoalRunRow): Opinion {
+  const said = (row.said ?? row.satisfied) === 1;
+  if (row.agreed === null) return { said, expected: undefined, reviewedAt: undefined, reviewedBy: undefined };
+  return {
+    said,
+    expected: row.expected === null ? said === (row.agreed === 1) : row.expected === 1,
+    reviewedAt: row.opinion_at ?? row.disputed_at ?? row.judged_at!,
+    reviewedBy: row.opinion_by ?? row.disputed_by ?? undefined,
+  };
 }

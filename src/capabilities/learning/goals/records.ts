@@ -85,10 +85,7 @@ export const GOAL_TABLES: readonly Migration[] = [
       'ALTER TABLE goal_runs ADD COLUMN expected BIGINT',
       'ALTER TABLE goal_runs ADD COLUMN opinion_by TEXT',
       'ALTER TABLE goal_runs ADD COLUMN opinion_at BIGINT',
-      `UPDATE goal_runs SET expected = CASE WHEN agreed = 1 THEN satisfied ELSE 1 - satisfied END,
-         opinion_by = disputed_by, opinion_at = COALESCE(disputed_at, judged_at)
-       WHERE agreed IS NOT NULL AND satisfied IS NOT NULL`,
-      'CREATE INDEX goal_runs_by_opinion ON goal_runs (tenant, judge, opinion_at) WHERE opinion_at IS NOT NULL',
+      'CREATE INDEX goal_runs_reviewed ON goal_runs (tenant, judge) WHERE agreed IS NOT NULL',
       'CREATE INDEX goal_runs_in_order ON goal_runs (tenant, judged_at, run_id) WHERE judged_at IS NOT NULL',
     ],
   },

@@ -46,6 +46,7 @@ let judgement: Judgement = { satisfied: false, judge: 'test', evidence: [] };
 const verifiers = {
   get: async () => ({ refused: 'not_found', message: 'no' }) as const,
   judge: async () => judgement,
+  tryJudging: async () => ({ costUsd: 0 }),
   judgedRun: async () => ({ snapshot: {} as never, outputs: {}, variables: {}, annotations: [] }),
 };
 const secondJudges = new SecondJudges(runtime.store, verifiers);

@@ -3,6 +3,7 @@ import { defineCapability, optional } from '../../capability.ts';
 import { bindRoutes } from '../../request.ts';
 import { Workflows } from '../../running/workflows/door.ts';
 import { Schedules } from '../../starting/schedules/door.ts';
+import { Goals } from '../goals/door.ts';
 import { Proposals } from '../proposals/door.ts';
 import { routes } from './routes.ts';
 import { ImpactService } from './service.ts';
@@ -10,7 +11,7 @@ import { ImpactService } from './service.ts';
 /** Tells what applying a proposal would change for what exists already. */
 export const impact = defineCapability({
   name: 'impact',
-  needs: [optional(Proposals), Workflows, Packs, Schedules],
+  needs: [optional(Proposals), Workflows, Packs, Schedules, optional(Goals)],
   build: ({ runtime }, { proposals, ...needs }) =>
     proposals
       ? { routes: bindRoutes(routes, { impact: new ImpactService({ runtime }, { ...needs, proposals }) }) }

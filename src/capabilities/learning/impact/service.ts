@@ -1,5 +1,7 @@
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
+import type { Goal } from '../../../protocol/learning/goals.ts';
 import type { ProposalImpact } from '../../../protocol/learning/impact.ts';
+import { rubricOf } from '../../../protocol/learning/verifiers.ts';
 import type { WorkflowDefinition } from '../../../protocol/running/workflows.ts';
 import { RUN_PREFIX } from '../../../runtime/creation.ts';
 import { firstIdAt } from '../../../system/ids.ts';
@@ -8,15 +10,17 @@ import type { Host } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
 import type { Workflows } from '../../running/workflows/door.ts';
 import { nextSlot, type Schedules } from '../../starting/schedules/door.ts';
+import type { Goals } from '../goals/door.ts';
 import type { ProposalRow, Proposals } from '../proposals/door.ts';
 import { countRunsSince } from './records.ts';
-import { agentUses, promptUses, type Use } from './uses.ts';
+import { agentUses, goalUses, promptUses, type Use, verifierUses } from './uses.ts';
 
 const WEEK_MS = 7 * 24 * 60 * 60_000;
 /** Workflows, agents and schedules that are looked at. */
 const WORKFLOWS_MAX = 2_000;
 const AGENTS_MAX = 1_000;
 const SCHEDULES_MAX = 200;
+const GOALS_MAX = 1_000;
 const SLOTS_MAX = 10_000;
 
 /** The services that tell what exists. */
@@ -25,6 +29,15 @@ interface ImpactNeeds {
   readonly workflows: Pick<Workflows, 'list'>;
   readonly packs: Pick<Packs, 'agents'>;
   readonly schedules: Pick<Schedules, 'list'>;
+  readonly goals: Pick<Goals, 'list'> | undefined;
+}
+
+/** The members of artifacts that name what they are. */
+interface Named {
+  readonly templateId: string;
+  readonly tags?: readonly string[];
+  readonly agents?: readonly { readonly agentId: string }[];
+  readonly name: string;
 }
 
 /** What a proposal would change, and the uses of that. */
@@ -64,10 +77,12 @@ export class ImpactService {
   }
 
   /** Chains are copied when somebody uses them, and an automation is a schedule of its own: nothing refers to either. */
-  async #reach({ subject }: Caller, row: ProposalRow, definitions: readonly WorkflowDefinition[]): Promise<Reach> {
-    const artifact = JSON.parse(row.text) as { templateId: string; agents?: { agentId: string }[]; name: string };
+  async #reach(caller: Caller, row: ProposalRow, definitions: readonly WorkflowDefinition[]): Promise<Reach> {
+    const artifact = JSON.parse(row.text) as Named;
     if (row.kind === 'prompt-template') {
-      const agents = (await this.#needs.packs.agents(subject, AGENTS_MAX)).map(({ manifest }) => manifest);
+      const verifierId = rubricOf(artifact);
+      if (verifierId !== undefined) return this.#reachOfRubric(caller, verifierId, definitions);
+      const agents = (await this.#needs.packs.agents(caller.subject, AGENTS_MAX)).map(({ manifest }) => manifest);
       const { templateId } = artifact;
       return { changes: [`prompt:${templateId}`], uses: promptUses(templateId, definitions, agents) };
     }
@@ -76,6 +91,15 @@ export class ImpactService {
       return { changes: agentIds.map((agentId) => `agent:${agentId}`), uses: agentUses(agentIds, definitions) };
     }
     return { changes: row.kind === 'automation' ? [] : [`pack:${artifact.name}`], uses: [] };
+  }
+
+  async #reachOfRubric(caller: Caller, verifierId: string, definitions: readonly WorkflowDefinition[]): Promise<Reach> {
+    const goals: Goal[] = [];
+    for (const state of ['active', 'escalated'] as const) {
+      goals.push(...((await this.#needs.goals?.list(caller, { state }, GOALS_MAX)) ?? []));
+    }
+    const uses = [...verifierUses(verifierId, definitions), ...goalUses(verifierId, goals)];
+    return { changes: [`verifier:${verifierId}`], uses };
   }
 
   async #schedulesOf(caller: Caller, workflowIds: readonly string[]): Promise<ProposalImpact['affected']> {

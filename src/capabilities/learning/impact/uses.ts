@@ -1,5 +1,7 @@
+import { VERIFY } from '../../../engine/people/verdict.ts';
 import type { AgentManifest } from '../../../protocol/ai/agents.ts';
 import { PROMPT_KINDS, parsePromptRef, promptRefText } from '../../../protocol/ai/prompts.ts';
+import type { Goal } from '../../../protocol/learning/goals.ts';
 import type { ImpactedUse } from '../../../protocol/learning/impact.ts';
 import type { WorkflowDefinition, WorkflowNode } from '../../../protocol/running/workflows.ts';
 import { promptRefsOf } from '../../../runtime/prompts.ts';
@@ -53,6 +55,32 @@ export function agentUses(agentIds: readonly string[], definitions: readonly Wor
       return [{ use, isPinned: version !== undefined }];
     }),
   );
+}
+
+/** The nodes that judge by a verifier. */
+export function verifierUses(verifierId: string, definitions: readonly WorkflowDefinition[]): Use[] {
+  return definitions.flatMap(({ id, nodes }) =>
+    nodes.flatMap(({ id: nodeId, typeId, config: { verifierRef } }) => {
+      const isPinned = typeId === VERIFY ? pinOf(verifierId, verifierRef) : undefined;
+      return isPinned === undefined
+        ? []
+        : [{ use: { kind: 'workflow' as const, id, nodeId, ref: String(verifierRef) }, isPinned }];
+    }),
+  );
+}
+
+/** The goals that are judged by a verifier and are not over. */
+export function goalUses(verifierId: string, goals: readonly Goal[]): Use[] {
+  return goals.flatMap(({ id, completion: { check, verifierRef } }) => {
+    const isPinned = check === 'verifier' ? pinOf(verifierId, verifierRef) : undefined;
+    return isPinned === undefined ? [] : [{ use: { kind: 'goal' as const, id, ref: String(verifierRef) }, isPinned }];
+  });
+}
+
+/** Whether a reference names a version of a verifier; undefined if it names another one. */
+function pinOf(verifierId: string, ref: unknown): boolean | undefined {
+  const [, name = ref, version] = /^(.+)@([1-9][0-9]*)$/.exec(String(ref)) ?? [];
+  return name === verifierId ? version !== undefined : undefined;
 }
 
 function refsIn({ config }: WorkflowNode): unknown[] {

@@ -3,6 +3,7 @@ import { RUN_PREFIX } from '../../../runtime/creation.ts';
 import { factsOf } from '../../../runtime/run-row.ts';
 import { timeOf } from '../../../system/ids.ts';
 import { REDACTED, redactValue } from '../../../system/redaction.ts';
+import { nextSlot } from '../../starting/schedules/door.ts';
 import {
   BEGINNING_MIN,
   type Draft,
@@ -80,6 +81,11 @@ async function draftAutomation(
 ): Promise<Draft | Silence> {
   const inputs = await inputsOf(mining, rows[0]!.run_id);
   if (!inputs) return { reason: 'personal-data', message: 'the inputs are sensitive, or were redacted' };
+  const monthlyUsd = await monthlyCost(mining, { cron, timezone }, rows);
+  const { monthlyUsdMax = Number.POSITIVE_INFINITY } = mining;
+  if (monthlyUsd > monthlyUsdMax) {
+    return { reason: 'costly', message: `would cost about $${inCents(monthlyUsd)} for models in a month` };
+  }
   const artifact = { workflowId, ...(Object.keys(inputs).length === 0 ? {} : { inputs }), cron, timezone };
   return {
     artifact,
@@ -88,8 +94,35 @@ async function draftAutomation(
       `Somebody started ${workflowId} by hand ${counted(rows.length, 'time')} with the same inputs, ${words}.`,
       `The nearest that a schedule can say is "${cron}" by the clock of ${timezone}.`,
       `Among them ${named(rows.map(({ run_id }) => run_id))}.`,
+      ...(monthlyUsd > 0 ? [`It would cost about $${inCents(monthlyUsd)} for models in a month.`] : []),
     ].join(' '),
   };
+}
+
+/** What the models of a schedule would cost in the next thirty days, as the runs did so far. */
+async function monthlyCost(
+  { runtime, outcomes }: MiningContext,
+  when: Pick<Rhythm, 'cron' | 'timezone'>,
+  rows: readonly StartedRun[],
+): Promise<number> {
+  const costs = await outcomes.costs(rows.map(({ run_id }) => run_id));
+  const total = costs.reduce((sum, cost) => sum + cost, 0);
+  if (total === 0) return 0;
+  const now = runtime.clock.now();
+  let firings = 0;
+  for (let at = nextSlot(when, now); at !== undefined && at < now + MONTH_MS && firings < FIRINGS_MAX; ) {
+    firings++;
+    at = nextSlot(when, at);
+  }
+  return (total / costs.length) * firings;
+}
+
+const MONTH_MS = 30 * 24 * 60 * 60_000;
+/** Firings that are counted: every minute of a month. */
+const FIRINGS_MAX = 43_200;
+
+function inCents(usd: number): string {
+  return usd < 0.01 ? usd.toPrecision(1) : usd.toFixed(2);
 }
 
 /** The inputs; undefined if they are sensitive or were redacted. */

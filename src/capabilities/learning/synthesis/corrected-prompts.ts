@@ -6,7 +6,9 @@ import { decodeEvent } from '../../../runtime/recording.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { redactText, redactValue } from '../../../system/redaction.ts';
 import type { RegisteredPrompt } from '../../ai/prompts/door.ts';
+import { editWishes } from './gate-edits.ts';
 import {
+  BEGINNING_MIN,
   type Draft,
   EVIDENCE_MAX,
   type Found,
@@ -15,10 +17,18 @@ import {
   needsMore,
   type Silence,
 } from './habit.ts';
-import { type CorrectedRow, type CountedPrompt, correctionsOf, countCorrections } from './mining-records.ts';
+import {
+  type CorrectedRow,
+  type CountedNode,
+  type CountedPrompt,
+  correctionsOf,
+  countCorrections,
+  countUnprompted,
+} from './mining-records.ts';
 import { versionAfter } from './pack-identity.ts';
 import { counted, named } from './phrases.ts';
-import { findEvents, type LoggedRow } from './records.ts';
+import { findEvents, type LoggedRow, WHOLE_RUN } from './records.ts';
+import { inlineSystemPrompt } from './run-facts.ts';
 import { isSaidIn, wishesOf } from './wishes.ts';
 
 /** Limits of what corrections may add to a prompt. */
@@ -48,14 +58,45 @@ export async function* findCorrectedPrompts(mining: MiningContext): AsyncGenerat
       ...of,
       key: JSON.stringify(['corrected', prompt.template_id, prompt.version]),
       support,
-      evidence: rows.map(({ annotation_id, run_id, node_id, workflow_id }) => ({
+      evidence: rows.map(({ annotation_id, run_id, node_id, workflow_id, sequence }) => ({
         id: annotation_id,
         runId: run_id,
-        why: `Somebody corrected what ${node_id} of ${workflow_id} gave.`,
+        why: whyOf(workflow_id, node_id, sequence),
       })),
       draft: () => draftPrompt(mining, found.submitted, support, rows),
     };
   }
+  yield* findInlinePrompts(mining);
+}
+
+/** A prompt that is written into a definition has no versions: people are told how to give it some. */
+async function* findInlinePrompts({ runtime, selection, subject, rules }: MiningContext): AsyncGenerator<Found> {
+  const nodes = await runtime.store.read<CountedNode>(countUnprompted(selection, rules.supportMin, HABITS_MAX));
+  for (const { workflow_id, node_id, corrections } of nodes) {
+    const current = await runtime.plans.current(subject, workflow_id);
+    if (inlineSystemPrompt(current?.plan, node_id) === undefined) continue;
+    yield {
+      kind: 'prompt-template',
+      what: `correcting what ${node_id} of ${workflow_id} gives`,
+      reason: 'inline-prompt',
+      message:
+        `${counted(corrections, 'correction')} of a prompt that is written into the workflow: put it into the prompt ` +
+        'library and name it as systemPromptRef of the node, then its corrections become drafts',
+    };
+  }
+}
+
+function whyOf(workflowId: string, nodeId: string, sequence: number | null): string {
+  const what = nodeId === WHOLE_RUN ? `a run of ${workflowId} as a whole` : `what ${nodeId} of ${workflowId} gave`;
+  return sequence === null ? `Somebody corrected ${what}.` : `Somebody changed ${what} before they accepted it.`;
+}
+
+/** Changes that people made more than once: a single one is about its run, not about the prompt. */
+function recurring(edits: readonly string[]): string[] {
+  const { wishes } = wishesOf(edits);
+  return wishes
+    .filter(({ support }) => support >= BEGINNING_MIN)
+    .flatMap(({ text, support }) => Array(support).fill(text));
 }
 
 /** The prompt, if the version is its latest and people may change it: corrections of older versions are about another text. */
@@ -83,7 +124,7 @@ async function correctionsOfText(
 
 /** What people wrote, by annotation, newest first. */
 async function textsOf(
-  { feedback, subject }: MiningContext,
+  { feedback, subject, runtime }: MiningContext,
   rows: readonly CorrectedRow[],
 ): Promise<Map<string, string>> {
   const texts = new Map<string, string>();
@@ -94,8 +135,10 @@ async function textsOf(
       }
     }
   }
+  const edits = await editWishes(runtime, rows);
   const short = (text: string): string => redactText(text).slice(0, CORRECTION_CHARS_MAX);
-  return new Map(rows.map(({ annotation_id }) => [annotation_id, short(texts.get(annotation_id) ?? '')]));
+  const said = ({ annotation_id: id }: CorrectedRow): string => short(edits.get(id) ?? texts.get(id) ?? '');
+  return new Map(rows.map((row) => [row.annotation_id, said(row)]));
 }
 
 async function draftPrompt(
@@ -105,11 +148,16 @@ async function draftPrompt(
   rows: readonly CorrectedRow[],
 ): Promise<Draft | Silence> {
   const excerpts = await textsOf(mining, rows);
-  const { added, text, suspicious } = revisedText(template.text, [...excerpts.values()]);
+  const edits = rows.filter(({ sequence }) => sequence !== null).map(({ annotation_id: id }) => excerpts.get(id)!);
+  const written = rows.filter(({ sequence }) => sequence === null).map(({ annotation_id: id }) => excerpts.get(id)!);
+  const { added, text, suspicious } = revisedText(template.text, [...written, ...recurring(edits)]);
   if (Buffer.byteLength(text) > TEMPLATE_TEXT_MAX)
     return { reason: 'invalid', message: 'the prompt would be too long' };
   if (added === 0 && suspicious > 0) {
     return { reason: 'unsafe', message: `${counted(suspicious, 'correction')} try to give orders to the model` };
+  }
+  if (added === 0 && written.length === 0) {
+    return { reason: 'useless', message: `${counted(edits.length, 'change')} at gates that have nothing in common` };
   }
   const taken = await mining.prompts.versions(mining.subject, template.templateId);
   const artifact: PromptTemplate = { ...template, version: versionAfter(template.version, taken), text };
@@ -120,7 +168,8 @@ async function draftPrompt(
     title: `Revise ${template.templateId} after ${counted(corrections, 'correction')}`,
     rationale: [
       `People corrected answers to ${promptRefText(template)} ${counted(corrections, 'time')}, in ` +
-        `${counted(runs.size, 'run')} (${named(runs)}), at ${named(rows.map(({ node_id }) => node_id))}.`,
+        `${counted(runs.size, 'run')} (${named(runs)}), at ${named(rows.map(({ node_id }) => node_id || 'the whole run'))}.`,
+      ...(edits.length > 0 ? [`${counted(edits.length, 'change')} of them at gates.`] : []),
       isNew
         ? `Version ${artifact.version} adds ${counted(added, 'instruction')} that they ask for.`
         : 'What they wrote is in the prompt already.',

@@ -99,6 +99,8 @@ export interface MiningContext {
   readonly verifiers: Pick<Verifiers, 'get'>;
   /** Verdicts on goals, and what people think of them; undefined where there are no goals. */
   readonly verdicts: Pick<Goals['agreement'], 'latest'> | undefined;
+  /** What a proposed schedule may cost for models in a month. */
+  readonly monthlyUsdMax: number | undefined;
   /** Replaces personal data; a text without any stays the same. */
   readonly redact: (text: string) => string;
 }

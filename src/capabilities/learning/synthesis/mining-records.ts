@@ -120,7 +120,11 @@ export interface CountedPrompt {
  * many: the cross join makes SQLite start with the former; PostgreSQL finds that out by itself.
  */
 const CORRECTED = 'synthesis_corrections runs CROSS JOIN synthesis_prompts prompts';
-const SAME_NODE = 'prompts.tenant = runs.tenant AND prompts.run_id = runs.run_id AND prompts.node_id = runs.node_id';
+/** A correction of a whole run counts for its prompt if the run used only one: of several nobody can tell which. */
+const SAME_NODE = `prompts.tenant = runs.tenant AND prompts.run_id = runs.run_id AND (prompts.node_id = runs.node_id
+  OR (runs.node_id = '' AND NOT EXISTS (SELECT 1 FROM synthesis_prompts other
+    WHERE other.tenant = prompts.tenant AND other.run_id = prompts.run_id
+      AND (other.template_id <> prompts.template_id OR other.node_id < prompts.node_id))))`;
 
 /** Prompts whose output people corrected often enough. */
 export function countCorrections(selection: RunSelection, supportMin: number, limit: number): Statement {
@@ -140,6 +144,7 @@ export interface CorrectedRow {
   readonly workflow_id: string;
   readonly annotation_id: string;
   readonly node_id: string;
+  readonly sequence: number | null;
 }
 
 /** The corrections of the output of a prompt version, newest first. */
@@ -151,8 +156,28 @@ export function correctionsOf(
   const query = new CountQuery(selection).and('template_id =', template_id).and('version =', version);
   const limited = query.param(limit);
   return query.statement(
-    (where) => `SELECT annotation_id, runs.run_id, runs.workspace, runs.node_id, workflow_id FROM ${CORRECTED}
+    (where) => `SELECT annotation_id, runs.run_id, runs.workspace, runs.node_id, workflow_id, sequence FROM ${CORRECTED}
       WHERE ${where} AND ${SAME_NODE} ORDER BY annotation_id DESC LIMIT ${limited}`,
+  );
+}
+
+/** A node without a prompt of the library, and how often its output was corrected. */
+export interface CountedNode {
+  readonly workflow_id: string;
+  readonly node_id: string;
+  readonly corrections: number;
+}
+
+/** Nodes that used no prompt of the library and whose output people corrected often enough. */
+export function countUnprompted(selection: RunSelection, supportMin: number, limit: number): Statement {
+  const query = new CountQuery(selection);
+  const [least, limited] = [query.param(supportMin), query.param(limit)];
+  return query.statement(
+    (where) => `SELECT workflow_id, node_id, COUNT(*) AS corrections FROM synthesis_corrections runs
+      WHERE ${where} AND node_id <> '' AND NOT EXISTS (SELECT 1 FROM synthesis_prompts prompts
+        WHERE prompts.tenant = runs.tenant AND prompts.run_id = runs.run_id AND prompts.node_id = runs.node_id)
+      GROUP BY workflow_id, node_id HAVING COUNT(*) >= ${least} ORDER BY corrections DESC, workflow_id, node_id
+      LIMIT ${limited}`,
   );
 }
 

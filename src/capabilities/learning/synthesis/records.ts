@@ -85,6 +85,12 @@ export const SYNTHESIS_TABLES: readonly Migration[] = [
     // The last proposal of a habit: a rejection of it may be for good.
     statements: ['ALTER TABLE synthesis_habits ADD COLUMN proposal_id TEXT'],
   },
+  {
+    id: 'synthesis/0003',
+    // The event with which somebody changed something at a gate; null for annotations. A correction without a node is of
+    // the whole run.
+    statements: ['ALTER TABLE synthesis_corrections ADD COLUMN sequence BIGINT'],
+  },
 ];
 
 /** How far the runs and corrections of a tenant were read. */
@@ -202,7 +208,7 @@ export interface ToolUse {
   readonly tools: string;
 }
 
-/** A correction of the output of a node. */
+/** A correction of the output of a node, or of a whole run: then there is no node, which is stored as an empty text. */
 export interface Correction {
   readonly tenant: string;
   readonly annotation_id: string;
@@ -210,14 +216,19 @@ export interface Correction {
   readonly workspace: string | null;
   readonly workflow_id: string;
   readonly node_id: string;
+  /** The event with which somebody changed something at a gate; null for annotations. */
+  readonly sequence: number | null;
 }
+
+/** The node of a correction of a whole run. */
+export const WHOLE_RUN = '';
 
 const COLUMNS = {
   synthesis_runs: ['tenant', 'run_id', 'workspace', 'workflow_id', 'shape', 'inputs'],
   synthesis_shapes: ['tenant', 'shape', 'workflow_owner', 'workflow_id', 'workflow_version', 'nodes'],
   synthesis_prompts: ['tenant', 'run_id', 'node_id', 'template_id', 'version'],
   synthesis_agents: ['tenant', 'run_id', 'node_id', 'prompt', 'tools'],
-  synthesis_corrections: ['tenant', 'annotation_id', 'run_id', 'workspace', 'workflow_id', 'node_id'],
+  synthesis_corrections: ['tenant', 'annotation_id', 'run_id', 'workspace', 'workflow_id', 'node_id', 'sequence'],
 } as const;
 
 interface Rows {

@@ -20,6 +20,21 @@ describe('a rhythm', () => {
     ['every Monday', days('02T07:15', '09T07:15', '16T07:14'), '15 7 * * 1'],
     ['around midnight', days('02T23:58', '04T00:03', '04T23:59', '05T23:57'), '0 0 * * *'],
     ['every two hours, at twenty past', days('02T01:20', '02T03:19', '02T05:21'), '20 1-23/2 * * *'],
+    [
+      'twice a day',
+      days('02T09:01', '02T17:00', '03T08:58', '03T17:03', '04T09:03', '04T16:59', '05T09:00'),
+      '0 9,17 * * *',
+    ],
+    [
+      'twice on working days, at minutes that are nearly the same',
+      days('05T08:55', '05T17:05', '06T08:55', '06T17:05', '09T08:56', '09T17:04', '10T08:54', '10T17:05', '11T08:55'),
+      '0 9,17 * * 1-5',
+    ],
+    [
+      'before and after midnight',
+      days('02T12:00', '03T00:02', '03T12:01', '03T23:58', '04T12:00', '05T00:00'),
+      '0 0,12 * * *',
+    ],
     ['every hour', days('02T01:00', '02T02:02', '02T02:59', '02T04:00'), '0 * * * *'],
   ])('is found: %s', (_name, moments, cron) => {
     expect(rhythmOf(moments, rules)).toMatchObject({ cron, timezone: 'UTC', kept: moments.length });
@@ -32,6 +47,14 @@ describe('a rhythm', () => {
     ['more often than people would mind', days('02T09:00', '02T09:10', '02T09:20', '02T09:30')],
     ['a period that cron cannot say', days('02T00:00', '02T17:00', '03T10:00', '04T03:00')],
     ['once a day at any hour', days('02T08:10', '03T09:40', '04T08:50', '05T10:05', '06T09:00')],
+    [
+      'twice a day at minutes that one expression cannot say',
+      days('02T09:00', '02T17:30', '03T09:00', '03T17:30', '04T09:00', '04T17:30'),
+    ],
+    [
+      'twice a day, on different days',
+      days('02T09:00', '03T09:00', '04T09:00', '10T17:00', '11T17:00', '12T17:00', '16T09:00'),
+    ],
     ['all at once', days('02T09:00', '02T09:00', '02T09:00')],
   ])('is not found: %s', (_name, moments) => {
     expect(rhythmOf(moments, rules)).toBeUndefined();

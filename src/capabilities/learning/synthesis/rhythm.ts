@@ -51,30 +51,56 @@ const DAYLIGHT_SAVING = [
 ];
 
 /**
- * The rhythm of moments, given oldest first: once a day at the same local time, or at equal distances. The latest moments
+ * The rhythm of moments, given oldest first: once or twice a day at the same local times, or at equal distances. The latest moments
  * must follow it, and at least half of all: among many moments a few are always regular by chance.
  */
 export function rhythmOf(moments: readonly number[], rules: RhythmRules): Rhythm | undefined {
   const least = Math.max(rules.supportMin, MOMENTS_MIN, Math.ceil(moments.length / 2));
-  const daily = rules.periodMinMs <= DAY_MS ? bestDaily(moments, rules.timezones, least) : undefined;
-  return daily ?? evenRhythm(moments, rules, least);
+  return dailyRhythm(moments, rules, least) ?? evenRhythm(moments, rules, least);
 }
 
+/** The times of a clock that people may go by. */
+interface LocalTimes {
+  readonly timezone: string;
+  readonly local: readonly number[];
+}
+
+/** Once a day, or else twice a day. */
+function dailyRhythm(
+  moments: readonly number[],
+  { periodMinMs, timezones }: RhythmRules,
+  least: number,
+): Rhythm | undefined {
+  const isTooShort = (moments.at(-1) ?? 0) - (moments[0] ?? 0) < (MOMENTS_MIN - 1.5) * DAY_MS;
+  if (isTooShort || periodMinMs > DAY_MS) return undefined;
+  const clocks = [...timezones, ...DAYLIGHT_SAVING].map((timezone) => ({
+    timezone,
+    local: moments.map((moment) => localTime(moment, timezone)),
+  }));
+  return bestDaily(clocks, least, sameTimeOfDay) ?? bestDaily(clocks, least, twoTimesOfDay);
+}
+
+/** The rhythm of local times, if all of them follow it. */
+type DailyPattern = (local: readonly number[], timezone: string) => Rhythm | undefined;
+
 /** The daily rhythm that most moments keep. Of several, that of the likeliest zone. */
-function bestDaily(moments: readonly number[], timezones: readonly string[], least: number): Rhythm | undefined {
+function bestDaily(clocks: readonly LocalTimes[], least: number, pattern: DailyPattern): Rhythm | undefined {
   let best: Rhythm | undefined;
-  for (const timezone of [...timezones, ...DAYLIGHT_SAVING]) {
-    const rhythm = dailyRhythm(moments, timezone, least);
+  for (const { local, timezone } of clocks) {
+    const rhythm = latestBy(local, timezone, least, pattern);
     if (rhythm && rhythm.kept > (best?.kept ?? 0)) best = rhythm;
   }
   return best;
 }
 
-function dailyRhythm(moments: readonly number[], timezone: string, least: number): Rhythm | undefined {
-  if ((moments.at(-1) ?? 0) - (moments[0] ?? 0) < (MOMENTS_MIN - 1.5) * DAY_MS) return undefined;
-  const local = moments.map((moment) => localTime(moment, timezone));
-  for (let kept = moments.length; kept >= least; kept--) {
-    const rhythm = sameTimeOfDay(local.slice(-kept), timezone);
+function latestBy(
+  local: readonly number[],
+  timezone: string,
+  least: number,
+  pattern: DailyPattern,
+): Rhythm | undefined {
+  for (let kept = local.length; kept >= least; kept--) {
+    const rhythm = pattern(local.slice(-kept), timezone);
     if (rhythm) return rhythm;
   }
   return undefined;
@@ -82,6 +108,21 @@ function dailyRhythm(moments: readonly number[], timezone: string, least: number
 
 /** All moments at one time of day, one a day, on days that a pattern of weekdays names. */
 function sameTimeOfDay(local: readonly number[], timezone: string): Rhythm | undefined {
+  const usual = usualTime(local);
+  if (!usual) return undefined;
+  const { hour, minute } = clockAt(usual.time);
+  const words = `${usual.weekdays.words} at about ${clockText(usual.time)} (${timezone})`;
+  return { cron: `${minute} ${hour} * * ${usual.weekdays.field}`, timezone, words, kept: local.length };
+}
+
+interface UsualTime {
+  /** Time of day, in milliseconds from midnight. */
+  readonly time: number;
+  readonly weekdays: Weekdays;
+}
+
+/** The time of day that all moments are near, once a day on days that a pattern of weekdays names. */
+function usualTime(local: readonly number[]): UsualTime | undefined {
   const time = toGrain(meanPhase(local, DAY_MS)) % DAY_MS;
   const isNear = (moment: number): boolean => phaseDistance(moment, time, DAY_MS) <= TIME_OF_DAY_TOLERANCE_MS;
   if (!local.every(isNear)) return undefined;
@@ -89,10 +130,68 @@ function sameTimeOfDay(local: readonly number[], timezone: string): Rhythm | und
   const days = local.map((moment) => Math.round((moment - time) / DAY_MS));
   if (new Set(days).size < days.length) return undefined;
   const weekdays = weekdaysOf(days);
-  if (!weekdays) return undefined;
+  return weekdays && { time, weekdays };
+}
+
+/**
+ * All moments at one of two times of day, on the same days. One cron expression has one minute for both hours, so the
+ * minutes must be the same, or so near that one between them will do.
+ */
+function twoTimesOfDay(local: readonly number[], timezone: string): Rhythm | undefined {
+  const halves = isAtTwoTimes(local) ? splitByTimeOfDay(local) : undefined;
+  if (!halves || halves.some(({ length }) => length < MOMENTS_MIN)) return undefined;
+  const [one, other] = halves.map(usualTime);
+  if (!one || !other || one.weekdays.field !== other.weekdays.field) return undefined;
+  const times = atCommonMinute([one.time, other.time].sort((a, b) => a - b));
+  if (!times) return undefined;
+  const hours = times.map((time) => clockAt(time).hour).join(',');
+  const words = `${one.weekdays.words} at about ${times.map(clockText).join(' and ')} (${timezone})`;
+  const cron = `${clockAt(times[0]!).minute} ${hours} * * ${one.weekdays.field}`;
+  return { cron, timezone, words, kept: local.length };
+}
+
+/** Whether all moments are near the first, or near the first of the others. Few are by chance, so this saves sorting. */
+function isAtTwoTimes(local: readonly number[]): boolean {
+  const isNear = (one: number, other = 0): boolean =>
+    phaseDistance(one, phaseOf(other), DAY_MS) <= 2 * TIME_OF_DAY_TOLERANCE_MS;
+  const others = local.filter((moment) => !isNear(moment, local[0]));
+  return others.every((moment) => isNear(moment, others[0]));
+}
+
+/** The moments on both sides of the two widest gaps in the day. */
+function splitByTimeOfDay(local: readonly number[]): readonly [number[], number[]] | undefined {
+  const sorted = local.toSorted((a, b) => phaseOf(a) - phaseOf(b));
+  const gaps = sorted.map((moment, index) => {
+    const gap = phaseOf(sorted[(index + 1) % sorted.length]!) - phaseOf(moment);
+    return { index, gap: gap < 0 || index === sorted.length - 1 ? gap + DAY_MS : gap };
+  });
+  const [first, second] = gaps
+    .toSorted((a, b) => b.gap - a.gap)
+    .slice(0, 2)
+    .map(({ index }) => index)
+    .sort((a, b) => a - b);
+  if (first === undefined || second === undefined) return undefined;
+  const isBetween = (index: number): boolean => index > first && index <= second;
+  const between = new Set(sorted.filter((_, index) => isBetween(index)));
+  return [local.filter((moment) => between.has(moment)), local.filter((moment) => !between.has(moment))];
+}
+
+function phaseOf(moment: number): number {
+  return ((moment % DAY_MS) + DAY_MS) % DAY_MS;
+}
+
+/** Two times of day with the same minute, each near the given one. */
+function atCommonMinute(times: readonly number[]): number[] | undefined {
+  const minutes = times.map((time) => time % HOUR_MS);
+  const middle = toGrain(meanPhase(minutes, HOUR_MS)) % HOUR_MS;
+  const near = times.map((time) => Math.round((time - middle) / HOUR_MS) * HOUR_MS + middle);
+  const isNear = near.every((time, index) => Math.abs(time - times[index]!) <= TIME_OF_DAY_TOLERANCE_MS / 2);
+  return isNear ? near.map((time) => (time + DAY_MS) % DAY_MS) : undefined;
+}
+
+function clockText(time: number): string {
   const { hour, minute } = clockAt(time);
-  const words = `${weekdays.words} at about ${twoDigits(hour)}:${twoDigits(minute)} (${timezone})`;
-  return { cron: `${minute} ${hour} * * ${weekdays.field}`, timezone, words, kept: local.length };
+  return `${twoDigits(hour)}:${twoDigits(minute)}`;
 }
 
 interface Weekdays {

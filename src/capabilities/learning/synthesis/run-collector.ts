@@ -15,6 +15,7 @@ import {
   insertRows,
   type LoggedRow,
   moveCursor,
+  WHOLE_RUN,
 } from './records.ts';
 import { MINED_EVENTS, type MinedFacts, minedFactsOf } from './run-facts.ts';
 
@@ -102,6 +103,10 @@ export class RunCollector {
         'synthesis_agents',
         found.flatMap(({ uses }) => uses),
       ),
+      ...insertRows(
+        'synthesis_corrections',
+        found.flatMap(({ edits }) => edits),
+      ),
     ];
   }
 
@@ -128,8 +133,8 @@ export class RunCollector {
       if (!last) return;
       const kept: Correction[] = [];
       for (const { target, ...row } of rows) {
-        const node_id = await this.#nodeOf(tenant, row.run_id, target);
-        if (node_id !== undefined) kept.push({ ...row, tenant, node_id });
+        const node_id = (await this.#nodeOf(tenant, row.run_id, target)) ?? WHOLE_RUN;
+        kept.push({ ...row, tenant, node_id, sequence: null });
       }
       await commitOrThrow(store, [
         ...insertRows('synthesis_corrections', kept),
@@ -139,7 +144,7 @@ export class RunCollector {
     }
   }
 
-  /** The corrected node: named by the target, or by the event that the target names. */
+  /** The corrected node: named by the target, or by the event that the target names. Others are of the whole run. */
   async #nodeOf(
     tenant: string,
     runId: string,

@@ -5,15 +5,17 @@ import type { EventType, RunEvent } from '../../../protocol/running/events.ts';
 import { factsOf } from '../../../runtime/run-row.ts';
 import type { RunRow } from '../../../store/log.ts';
 import { sha256Hex } from '../../../system/digest.ts';
-import type { MinedRun, ShapeRow, ToolUse, UsedPrompt } from './records.ts';
+import { firstIdAt } from '../../../system/ids.ts';
+import { type Correction, type MinedRun, type ShapeRow, type ToolUse, type UsedPrompt, WHOLE_RUN } from './records.ts';
 
-/** The event types that miners need. All of them are small, whatever data passed through the nodes. */
+/** The event types that miners need. Nearly all of them are small, whatever data passed through the nodes. */
 export const MINED_EVENTS: readonly EventType[] = [
   'node.started',
   'node.failed',
   'node.cancelled',
   'agent.promptResolved',
   'agent.toolReturned',
+  'approval.received',
 ];
 
 /** The facts about a run that are stored for miners. */
@@ -22,6 +24,7 @@ export interface MinedFacts {
   readonly shape: ShapeRow | undefined;
   readonly prompts: readonly UsedPrompt[];
   readonly uses: readonly ToolUse[];
+  readonly edits: readonly Correction[];
 }
 
 /** Extracts the facts about an ended run from its log. */
@@ -31,11 +34,13 @@ export function minedFactsOf(row: RunRow, events: readonly RunEvent[], plan: Pla
   // A fork repeats another run, so it is not another observation.
   const counted = fork ? [] : events;
   const shape = row.status === 'completed' && !fork ? shapeOf(row, counted) : undefined;
+  const prompts = promptsOf(row, counted);
   return {
     run: { tenant, run_id, workspace, workflow_id, shape: shape?.shape ?? null, inputs: inputsOf(row) },
     shape,
-    prompts: promptsOf(row, counted),
+    prompts,
     uses: usesOf(row, counted, plan),
+    edits: editsOf(row, counted, plan, prompts),
   };
 }
 
@@ -80,6 +85,32 @@ function promptsOf({ tenant, run_id }: RunRow, events: readonly RunEvent[]): Use
     given.set(JSON.stringify([node_id, templateId]), { tenant, run_id, node_id, template_id: templateId, version });
   }
   return [...given.values()];
+}
+
+/**
+ * What people changed at gates before they accepted it, as corrections of the node with a prompt that the gate shows the
+ * output of, or else of the whole run. Their ids sort among those of annotations, by the end of the run.
+ */
+function editsOf(
+  { tenant, run_id, workspace, workflow_id, ended_at }: RunRow,
+  events: readonly RunEvent[],
+  plan: Plan | undefined,
+  prompts: readonly UsedPrompt[],
+): Correction[] {
+  return events.flatMap((event) => {
+    if (event.type !== 'approval.received' || event.payload.action !== 'edit-accept') return [];
+    const { sequence } = event;
+    const shown = shownAt(plan, event.payload.nodeId).filter((id) => prompts.some(({ node_id }) => node_id === id));
+    const annotation_id = `${firstIdAt(ended_at ?? 0, 'ann-')}${digest(JSON.stringify([run_id, sequence]))}`;
+    const node_id = shown.length === 1 ? shown[0]! : WHOLE_RUN;
+    return [{ tenant, annotation_id, run_id, workspace, workflow_id, node_id, sequence }];
+  });
+}
+
+/** The nodes whose outputs a gate shows. */
+function shownAt(plan: Plan | undefined, gateId: string): string[] {
+  const ports = Object.values(plan?.node(gateId)?.node.inputs ?? {});
+  return [...new Set(ports.flatMap((port) => (port.type === 'connection' ? [port.nodeId] : [])))];
 }
 
 function usesOf({ tenant, run_id }: RunRow, events: readonly RunEvent[], plan: Plan | undefined): ToolUse[] {

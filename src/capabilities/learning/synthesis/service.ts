@@ -141,7 +141,7 @@ export class SynthesisService {
   async #miningFor(caller: Caller, { sourceRunIds, since }: SynthesisRequest): Promise<MiningContext> {
     const { subject } = caller;
     const { prompts, packs, feedback, verifiers, goals } = this.#needs;
-    const { supportMin, periodMinMs } = this.#settings;
+    const { supportMin, periodMinMs, monthlyUsdMax } = this.#settings;
     const timezones = await this.#timezonesFor(caller);
     const { tenant, workspace } = subject;
     const fromId = since === undefined ? undefined : firstIdAt(since, RUN_PREFIX);
@@ -153,6 +153,7 @@ export class SynthesisService {
       prompts,
       packs,
       feedback,
+      monthlyUsdMax,
       verifiers,
       verdicts: goals?.agreement,
       outcomes: new Outcomes(this.#host.runtime, tenant, feedback),

@@ -22,6 +22,8 @@ export interface SynthesisSettings {
   readonly model?: { readonly provider: string; readonly model: string } | undefined;
   /** The kinds of personal data that drafts never contain; all of them unless it says otherwise. */
   readonly personalData?: readonly PersonalDataKind[];
+  /** What a proposed schedule may cost for models in a month; unlimited where this is missing. */
+  readonly monthlyUsdMax?: number | undefined;
   /** How often every tenant is scanned; only on request where this is missing. */
   readonly everyMs?: number | undefined;
 }
@@ -50,6 +52,10 @@ export const synthesisSettings = defineSettings({
       variable: 'CAPSTAN_SYNTHESIS_PERSONAL_DATA',
       meaning: `comma-separated kinds of personal data to leave out of drafts, or none (${PERSONAL_DATA_KINDS.join(',')})`,
     },
+    synthesisMonthlyUsd: {
+      variable: 'CAPSTAN_SYNTHESIS_MAX_MONTHLY_USD',
+      meaning: 'whole dollars that a proposed schedule may cost for models in a month (0: any amount)',
+    },
     synthesisEvery: {
       variable: 'CAPSTAN_SYNTHESIS_EVERY_MINUTES',
       meaning: 'interval in minutes at which proposals are drafted for every tenant (0: only on request)',
@@ -57,6 +63,7 @@ export const synthesisSettings = defineSettings({
   },
   read: (read): { readonly synthesis: SynthesisSettings } => {
     const everyMinutes = read.integer('synthesisEvery', { otherwise: 0, min: 0, max: 525_600 });
+    const monthlyUsd = read.integer('synthesisMonthlyUsd', { otherwise: 0, min: 0, max: 1_000_000_000 });
     const otherwise = read.isConformance ? CONFORMANCE_PERIOD_MS : 60 * MINUTE_MS;
     return {
       synthesis: {
@@ -65,6 +72,7 @@ export const synthesisSettings = defineSettings({
         ...timezonesOf(read),
         model: modelOf(read),
         personalData: personalDataOf(read),
+        monthlyUsdMax: monthlyUsd === 0 ? undefined : monthlyUsd,
         everyMs: everyMinutes === 0 ? undefined : everyMinutes * MINUTE_MS,
       },
     };

@@ -83,9 +83,9 @@ function isSame(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean {
   return common > 0 && common / (one.size + other.size - common) >= SAME_MIN;
 }
 
-/** The text that most people wrote; of several, the first. */
+/** The text that most people wrote, whatever its capitals and its full stop; of several, the first. */
 function commonest(texts: readonly string[]): string {
-  const counts = Map.groupBy(texts, (text) => text.toLowerCase());
+  const counts = Map.groupBy(texts, (text) => text.toLowerCase().replace(/[\s.!?]+$/, ''));
   return [...counts.values()].reduce((best, each) => (each.length > best.length ? each : best))[0]!;
 }
 

@@ -1,6 +1,12 @@
 import type { Refusal } from '../../../protocol/errors.ts';
 import type { JsonObject } from '../../../protocol/format/json.ts';
-import type { Criterion, Evidence, Verifier, VerifierRequest } from '../../../protocol/learning/verifiers.ts';
+import type {
+  Criterion,
+  Evidence,
+  Verifier,
+  VerifierRequest,
+  VerifierSpec,
+} from '../../../protocol/learning/verifiers.ts';
 import type { Annotation } from '../../../protocol/people/annotations.ts';
 import type { RunSnapshot } from '../../../protocol/running/runs.ts';
 import type { Change } from '../../../runtime/change.ts';
@@ -22,6 +28,8 @@ export interface Verifiers {
   remove(caller: Caller, verifierId: string): Promise<Change | Refusal>;
   /** Judges a run. Whatever goes wrong, the answer is never `satisfied`. */
   judge(subject: Subject, request: JudgeRequest): Promise<Judgement>;
+  /** Judges a run by a specification without recording anything. */
+  tryJudging(subject: Pick<Subject, 'tenant'>, request: TrialRequest): Promise<Trial>;
   /** What a judge sees of a run; undefined if the run has expired. */
   judgedRun(from: Visibility, runId: string): Promise<JudgedRun | undefined>;
 }
@@ -68,6 +76,23 @@ export interface JudgeRequest {
   readonly wakes: string;
   /** The judging run that an earlier answer named. */
   readonly pending?: { readonly runId: string } | undefined;
+}
+
+/** A request to judge a run only to see what would come of it. */
+export interface TrialRequest {
+  readonly spec: VerifierSpec;
+  readonly objective: string;
+  readonly run: JudgedRun;
+  readonly maxCostUsd: number;
+  readonly signal: AbortSignal;
+}
+
+/** What came of a trial; without `satisfied` the judge could not decide. */
+export interface Trial {
+  readonly satisfied?: boolean;
+  readonly costUsd: number;
+  /** The call was not made because it could cost more than is left. */
+  readonly overBudget?: true;
 }
 
 /** What a judge decided. */

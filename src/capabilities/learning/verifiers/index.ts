@@ -1,3 +1,4 @@
+import { Models } from '../../ai/models/door.ts';
 import { defineCapability, optional } from '../../capability.ts';
 import { Feedback } from '../../people/feedback/door.ts';
 import { bindRoutes } from '../../request.ts';
@@ -15,7 +16,7 @@ import { verifierSettings } from './settings.ts';
 export const verifiers = defineCapability({
   name: 'verifiers',
   provides: Verifiers,
-  needs: [Audit, Runs, optional(Feedback)],
+  needs: [Audit, Models, Runs, optional(Feedback)],
   settings: verifierSettings,
   tables: VERIFIER_TABLES,
   nodes: () => VERIFIER_NODES,

@@ -157,7 +157,10 @@ function conclusionOf(run: Run) {
 }
 
 /** The inputs of a judging run: what readers of the judged run see, so nothing sensitive. */
-function inputsFor({ goalId, objective, objectiveVersion, run }: JudgeRequest, spec: VerifierSpec): JsonObject {
+export function inputsFor(
+  { goalId, objective, objectiveVersion, run }: Pick<JudgeRequest, 'goalId' | 'objective' | 'objectiveVersion' | 'run'>,
+  spec: VerifierSpec,
+): JsonObject {
   const { snapshot, annotations } = run;
   const states = Object.entries(snapshot.nodeStates ?? {});
   const outputs = Object.fromEntries(states.flatMap(([id, state]) => (state.outputs ? [[id, state.outputs]] : [])));

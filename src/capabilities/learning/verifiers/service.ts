@@ -9,13 +9,23 @@ import type { Runtime } from '../../../runtime/runtime.ts';
 import { schemaProblems } from '../../../runtime/validation/definition-problems.ts';
 import { ownerOf } from '../../../store/definitions.ts';
 import type { Visibility } from '../../../store/log.ts';
+import type { Models } from '../../ai/models/door.ts';
 import type { Host } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
 import { timestamp } from '../../timestamps.ts';
 import type { Audit } from '../../trust/audit/door.ts';
 import { recordBy } from '../../trust/audit/door.ts';
 import { refuseSecrets } from '../../trust/secrets.ts';
-import type { JudgedRun, Judgement, JudgeRequest, Replacement, VerifierPlace, Verifiers } from './door.ts';
+import type {
+  JudgedRun,
+  Judgement,
+  JudgeRequest,
+  Replacement,
+  Trial,
+  TrialRequest,
+  VerifierPlace,
+  Verifiers,
+} from './door.ts';
 import { Judging, type JudgingNeeds } from './judging.ts';
 import {
   countVerifiers,
@@ -28,11 +38,13 @@ import {
   removeVerifier,
   type VerifierRow,
 } from './records.ts';
+import { tryJudging } from './trial.ts';
 
 const VERIFIERS_MAX = 1_000;
 
 /** What verifiers need of other capabilities, and the model that judges without criteria. */
 interface VerifierNeeds extends Omit<JudgingNeeds, 'find'> {
+  readonly models: Pick<Models, 'seam'>;
   readonly audit: Pick<Audit, 'record'>;
 }
 
@@ -40,11 +52,13 @@ interface VerifierNeeds extends Omit<JudgingNeeds, 'find'> {
 export class VerifierService implements Verifiers {
   readonly #host: Pick<Host, 'runtime'>;
   readonly #audit: VerifierNeeds['audit'];
+  readonly #models: VerifierNeeds['models'];
   readonly #judging: Judging;
 
-  constructor(host: Pick<Host, 'runtime' | 'executor'>, { audit, ...needs }: VerifierNeeds) {
+  constructor(host: Pick<Host, 'runtime' | 'executor'>, { audit, models, ...needs }: VerifierNeeds) {
     this.#host = host;
     this.#audit = audit;
+    this.#models = models;
     this.#judging = new Judging(host, { ...needs, find: (from, verifierRef) => this.#find(from, verifierRef) });
   }
 
@@ -108,6 +122,10 @@ export class VerifierService implements Verifiers {
 
   judge(subject: Subject, request: JudgeRequest): Promise<Judgement> {
     return this.#judging.judge(subject, request);
+  }
+
+  tryJudging({ tenant }: Pick<Subject, 'tenant'>, request: TrialRequest): Promise<Trial> {
+    return tryJudging(this.#host.runtime, this.#models, tenant, request);
   }
 
   judgedRun(from: Visibility, runId: string): Promise<JudgedRun | undefined> {

@@ -14,6 +14,7 @@ import { httpClient } from './integrations/http-client/index.ts';
 import { storage } from './integrations/storage/index.ts';
 import { goals } from './learning/goals/index.ts';
 import { impact } from './learning/impact/index.ts';
+import { previews } from './learning/previews/index.ts';
 import { proposals } from './learning/proposals/index.ts';
 import { synthesis } from './learning/synthesis/index.ts';
 import { verifiers } from './learning/verifiers/index.ts';
@@ -72,6 +73,7 @@ const ALL = [
   commitments,
   proposals,
   impact,
+  previews,
   verifiers,
   goals,
   inbox,

@@ -14,6 +14,7 @@ export * from './format/versions.ts';
 export * from './learning/goal-events.ts';
 export * from './learning/goals.ts';
 export * from './learning/impact.ts';
+export * from './learning/previews.ts';
 export * from './learning/proposals.ts';
 export * from './learning/synthesis.ts';
 export * from './learning/verifiers.ts';

@@ -43,6 +43,7 @@ export const runAgent: NodeType = {
   typeId: 'core.agents.run',
   role: 'side-effect',
   readsEnvelopes: true,
+  asksModel: true,
   // A workflow that the agent calls as a tool becomes a child run of this node.
   fansOut: true,
   config: Config,

@@ -8,6 +8,7 @@ import { door } from '../../capability.ts';
 import type { EarlierRejection, ProposalFacts } from './facts.ts';
 import type { InstalledRow, ProposalFilter, ProposalRow } from './records.ts';
 
+export { factsOf } from './document.ts';
 export type { InstalledRow, ProposalFilter, ProposalRow } from './records.ts';
 export { KNOWN_EVIDENCE, TOO_MANY_PENDING } from './rules.ts';
 

@@ -63,6 +63,7 @@ export function modelNamed(name: string | undefined): { provider?: string; model
 const judge: NodeType = {
   typeId: 'vendor.capstan.judge',
   role: 'side-effect',
+  asksModel: true,
   config: Type.Object({ provider: Optional(NonEmpty), model: Optional(NonEmpty) }),
   async run(context): Promise<Outcome> {
     const { rubric, objective, material } = context.inputs;
@@ -87,6 +88,7 @@ type VerifyConfig = Static<typeof VerifyConfig>;
 const verify: NodeType = {
   typeId: VERIFY,
   role: 'side-effect',
+  asksModel: true,
   // Its edges may lead back to an earlier node, for work that has to be revised.
   isGate: true,
   config: VerifyConfig,

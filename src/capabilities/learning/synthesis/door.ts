@@ -1,0 +1,1 @@
+export { nodesAlong } from './paths.ts';

@@ -25,6 +25,7 @@ import type {
   ResumeGoalRequest,
 } from '../protocol/learning/goals.ts';
 import type { ProposalImpact } from '../protocol/learning/impact.ts';
+import type { PreviewRequest, ProposalPreview, ProposalPreviewList } from '../protocol/learning/previews.ts';
 import type {
   AppliedProposal,
   ApplyProposalRequest,
@@ -573,6 +574,17 @@ export const OPERATIONS = {
     needs: 'agents.proposals',
   }),
   getProposalImpact: operation<{ reply: ProposalImpact }>()('GET', `${HOST}/proposals/{proposalId}/impact`, {
+    needs: 'agents.proposals',
+  }),
+  previewProposal: operation<{ body: PreviewRequest; reply: ProposalPreview }>()(
+    'POST',
+    `${HOST}/proposals/{proposalId}:preview`,
+    { takes: 'body', needs: 'agents.proposals' },
+  ),
+  listProposalPreviews: operation<{ reply: ProposalPreviewList }>()('GET', `${HOST}/proposals/{proposalId}/previews`, {
+    needs: 'agents.proposals',
+  }),
+  getProposalPreview: operation<{ reply: ProposalPreview }>()('GET', `${HOST}/previews/{previewId}`, {
     needs: 'agents.proposals',
   }),
   listInstalledArtifacts: operation<{ query?: PageQuery; reply: Page<InstalledArtifactSummary> }>()(

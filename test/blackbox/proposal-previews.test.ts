@@ -29,12 +29,11 @@ afterAll(async () => {
 
 const FETCH = 'core.openwop.http.fetch';
 const SECRET = 'sk-abcdefghijklmnopqrstuvwxyz0123456789';
-const usage = { inputTokens: 1_000, outputTokens: 500 };
 const model = scriptedModel(
   folder.path,
   {
     answers: [
-      { when: { contains: 'fetched' }, content: 'I fetched it.', usage },
+      { when: { contains: 'fetched' }, content: 'I fetched it.' },
       {
         when: { contains: 'Fetch it' },
         toolCalls: [
@@ -44,15 +43,14 @@ const model = scriptedModel(
             arguments: { config: { url: receiver.url, method: 'POST' }, inputs: { body: { by: 'agent' } } },
           },
         ],
-        usage,
       },
-      { when: { contains: 'metric units' }, content: 'It is 10 km.', usage: { ...usage, outputTokens: 700 } },
-      { when: { contains: 'leave out the unit' }, content: 'It is far.', usage },
-      { when: { contains: 'judge' }, data: { satisfied: true, confidence: 1, evidence: [] }, usage },
-      { content: 'It is 6 miles.', usage },
+      { when: { contains: 'metric units' }, content: 'It is 10 km.' },
+      { when: { contains: 'leave out the unit' }, content: 'It is far.' },
+      { when: { contains: 'judge' }, data: { satisfied: true, confidence: 1, evidence: [] } },
+      { content: 'It is 6 miles.' },
     ],
   },
-  { prices: { small: { input: 1, output: 1 } } },
+  { prices: { small: { input: 100, output: 100 } } },
 );
 
 const speak = (ref: string): WorkflowNode =>
@@ -84,7 +82,10 @@ onEachStore(
 
     /** A prompt, and runs whose answers people corrected. */
     async function corrected(count: number, definition: (ref: string) => ReturnType<typeof workflow>) {
-      const prompt = template({ text: 'How far is {{place}}?', variables: [{ name: 'place', required: false }] });
+      const prompt = template({
+        text: 'How far is {{place}}?',
+        variables: [{ name: 'place', type: 'string', required: false }],
+      });
       expect((await api().post('/v1/prompts', prompt)).status).toBe(201);
       const workflowId = await register(api(), definition(`prompt:${prompt.templateId}`));
       const runIds: string[] = [];
@@ -93,8 +94,8 @@ onEachStore(
     }
     const correct = async (runId: string, correction: string): Promise<void> => {
       const answer = await api().post(`/v1/runs/${runId}/annotations`, {
-        target: { runId, nodeId: 'speak' },
-        signal: { correction },
+        target: { nodeId: 'speak' },
+        signal: { kind: 'correction', correction },
       });
       expect(answer.status, answer.text).toBe(201);
     };
@@ -104,7 +105,7 @@ onEachStore(
       const wait = node('wait', 'core.delay', { config: { ms: 20 } });
       const send = node('send', FETCH, {
         config: { url: receiver.url, method: 'POST' },
-        inputs: { body: connection('speak', 'content') },
+        inputs: { body: fixed({ sent: true }) },
       });
       const { prompt, workflowId, runIds } = await corrected(3, (ref) =>
         workflow([speak(ref), gate, wait, send], line('speak', 'gate', 'wait', 'send'), PLACE),
@@ -128,15 +129,8 @@ onEachStore(
       );
       const preview = await ended(id, { criteria: inKilometres });
       expect(preview).toMatchObject({ proposalId: id, kind: 'prompt-template', budgetUsd: 1 });
-      expect(preview.summary).toMatchObject({
-        runs: 3,
-        nowPass: 3,
-        worse: 0,
-        same: 0,
-        costDeltaUsd: 0.0002,
-        spentUsd: 0.0051,
-      });
-      expect(preview.summary.sentence).toBe('3 corrected runs: 3 now pass, 0 worse, 0 same, +$0.0002 per run');
+      expect(preview.summary).toMatchObject({ runs: 3, nowPass: 3, worse: 0, same: 0, undecided: 0, notRun: 0 });
+      expect(preview.summary.sentence).toMatch(/^3 corrected runs: 3 now pass, 0 worse, 0 same, \+\$0\.\d+ per run$/);
 
       for (const { sourceRunId, runId, change, before, after, diff } of preview.pairs) {
         expect(runIds).toContain(sourceRunId);
@@ -211,11 +205,14 @@ onEachStore(
         { ...prompt, version: '1.1.0', text },
         { sourceRunIds: runIds },
       );
-      const { summary } = await ended(id, { criteria: inKilometres, budgetUsd: 0.002 });
-      expect(summary.spentUsd).toBeLessThanOrEqual(0.002);
-      expect(summary.nowPass).toBe(1);
+      const first = await ended(id, { criteria: inKilometres, maxRuns: 1 });
+      const budgetUsd = first.summary.spentUsd * 1.5;
+      const { summary, pairs } = await ended(id, { criteria: inKilometres, budgetUsd });
+      expect(summary.spentUsd).toBeLessThanOrEqual(budgetUsd);
+      expect(summary).toMatchObject({ nowPass: 1, notRun: 2, worse: 0, same: 0 });
+      expect(pairs[1].reason).toBe('the budget is used up');
       const none = await ended(id, { criteria: inKilometres, budgetUsd: 0 });
-      expect(none.summary).toMatchObject({ spentUsd: 0, nowPass: 0 });
+      expect(none.summary).toMatchObject({ spentUsd: 0, notRun: 3 });
     });
 
     it('of a chain puts it where the run had its steps', async () => {

@@ -30,7 +30,9 @@ export function summaryOf(kind: string, pairs: readonly StoredPair[], calendar?:
 }
 
 function costDelta(pairs: readonly StoredPair[]): Pick<PreviewSummary, 'costDeltaUsd'> {
-  const deltas = pairs.flatMap(({ costs }) => (costs ? [costs.after - costs.before] : []));
+  const deltas = pairs.flatMap(({ state, costs }) =>
+    costs && state !== 'not-run' ? [costs.after - costs.before] : [],
+  );
   if (deltas.length === 0) return {};
   return { costDeltaUsd: rounded(deltas.reduce((sum, delta) => sum + delta, 0) / deltas.length) };
 }

@@ -23,6 +23,13 @@ const STEPS_MAX = 200;
 /** Whether there may be more to do now, or until when a preview can be left alone; undefined when it has ended. */
 type Step = 'more' | { readonly until: number | undefined };
 
+/** What a run has spent on models. */
+interface Spending {
+  readonly usd: number;
+  /** Whether it ended because there was no more to spend. */
+  readonly isCut: boolean;
+}
+
 /** What the worker is built from. */
 interface PreviewWorkerParts {
   readonly starter: Pick<PreviewStarter, 'start'>;
@@ -93,16 +100,24 @@ export class PreviewWorker {
       if (now < row.deadline_at + GRACE_MS) return unchanged<Step>({ until: now + CHECK_MS });
       return this.#move(row, place, { ...pair, state: 'not-run', reason: 'the time of the preview is over' });
     }
-    const costs = {
-      before: await this.#costOf(tenant, pair.sourceRunId),
-      after: await this.#costOf(tenant, pair.runId!),
-    };
+    const [before, after] = [
+      await this.#spendingOf(tenant, pair.sourceRunId),
+      await this.#spendingOf(tenant, pair.runId!),
+    ];
+    const costs = { before: before.usd, after: after.usd };
+    if (after.isCut && !before.isCut) {
+      return this.#move(row, place, { ...pair, state: 'not-run', reason: 'the budget is used up', costs });
+    }
     return this.#move(row, place, { ...pair, state: 'judging', costs });
   }
 
-  /** What models of the run itself have cost: the children of a source are not repeated. */
-  async #costOf(tenant: string, runId: string): Promise<number> {
-    return (await this.#runtime.reader.view({ tenant }, runId, ({ run }) => run.budget.spent.cost)) ?? 0;
+  /** What models of the run itself have cost, and whether it lacked more: the children of a source are not repeated. */
+  async #spendingOf(tenant: string, runId: string): Promise<Spending> {
+    const spending = await this.#runtime.reader.view({ tenant }, runId, ({ run }) => ({
+      usd: run.budget.spent.cost,
+      isCut: run.ended !== 'completed' && run.budget.exhausted.has('cost'),
+    }));
+    return spending ?? { usd: 0, isCut: false };
   }
 
   /** Rates the source, then the run with the draft in place. */

@@ -12,6 +12,7 @@ import { Problem, Skeleton } from '../parts/States.tsx';
 import { Time } from '../parts/Time.tsx';
 import { Decide } from './Decide.tsx';
 import { KINDS, STATES } from './kinds.ts';
+import { Previews } from './Previews.tsx';
 import styles from './ProposalPage.module.css';
 import { Revise } from './Revise.tsx';
 import type { ProposalSearch } from './search.ts';
@@ -61,6 +62,7 @@ export function ProposalPage() {
           <JsonTree value={evidence.data.preview} />
         </Panel>
       )}
+      <Previews proposal={proposal.data} />
       <History evidence={evidence.data} />
     </div>
   );

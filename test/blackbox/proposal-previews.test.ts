@@ -33,6 +33,8 @@ const model = scriptedModel(
   folder.path,
   {
     answers: [
+      { when: { contains: 'It is 10 km.' }, data: { satisfied: true, confidence: 1, evidence: [] } },
+      { when: { contains: 'The rubric' }, data: { satisfied: false, confidence: 1, evidence: [] } },
       { when: { contains: 'fetched' }, content: 'I fetched it.' },
       {
         when: { contains: 'Fetch it' },
@@ -46,7 +48,6 @@ const model = scriptedModel(
       },
       { when: { contains: 'metric units' }, content: 'It is 10 km.' },
       { when: { contains: 'leave out the unit' }, content: 'It is far.' },
-      { when: { contains: 'judge' }, data: { satisfied: true, confidence: 1, evidence: [] } },
       { content: 'It is 6 miles.' },
     ],
   },
@@ -180,6 +181,26 @@ onEachStore(
       const { pairs } = await ended(id);
       const changes = Object.fromEntries(pairs.map(({ sourceRunId, change }: Body) => [sourceRunId, change]));
       expect(changes).toEqual({ [runIds[0]!]: 'now-passes', [runIds[1]!]: 'undecided' });
+    });
+
+    it('is rated by a verifier of the tenant', async () => {
+      const { prompt, runIds } = await corrected(1, (ref) => workflow([speak(ref)], [], PLACE));
+      await api().ended(runIds[0]!);
+      const verifier = { id: unique('ver'), kind: 'model', rubric: 'The unit is right.', model: 'play/small' };
+      expect((await api().post('/v1/host/capstan/verifiers', verifier)).status).toBe(201);
+      const text = `${prompt.text} Use metric units.`;
+      const { id } = await drafted(
+        api(),
+        'prompt-template',
+        { ...prompt, version: '1.1.0', text },
+        { sourceRunIds: runIds },
+      );
+      const { summary, pairs } = await ended(id, { verifierRef: verifier.id });
+      expect(pairs[0]).toMatchObject({
+        before: { verdict: 'fail', judge: `${verifier.id}@1` },
+        after: { verdict: 'pass' },
+      });
+      expect(summary.spentUsd).toBeGreaterThan(pairs[0].after.costUsd);
     });
 
     it('leaves runs alone that name a version of the prompt', async () => {
@@ -337,5 +358,5 @@ onEachStore(
       expect(JSON.parse(json.out).previews).toHaveLength(2);
     });
   },
-  { models: [model] },
+  { models: [model], judgeModel: undefined },
 );

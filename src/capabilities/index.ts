@@ -16,6 +16,7 @@ import { goals } from './learning/goals/index.ts';
 import { impact } from './learning/impact/index.ts';
 import { previews } from './learning/previews/index.ts';
 import { proposals } from './learning/proposals/index.ts';
+import { results } from './learning/results/index.ts';
 import { synthesis } from './learning/synthesis/index.ts';
 import { verifiers } from './learning/verifiers/index.ts';
 import { webConsole } from './operations/console/index.ts';
@@ -74,6 +75,7 @@ const ALL = [
   proposals,
   impact,
   previews,
+  results,
   verifiers,
   goals,
   inbox,

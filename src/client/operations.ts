@@ -38,6 +38,7 @@ import type {
   RejectProposalRequest,
   ReviseProposalRequest,
 } from '../protocol/learning/proposals.ts';
+import type { ProposalEffect } from '../protocol/learning/results.ts';
 import type { SynthesizeReply, SynthesizeRequest } from '../protocol/learning/synthesis.ts';
 import type { Verifier, VerifierRequest } from '../protocol/learning/verifiers.ts';
 import type { ConsoleSession } from '../protocol/operations/console.ts';
@@ -574,6 +575,9 @@ export const OPERATIONS = {
     needs: 'agents.proposals',
   }),
   getProposalImpact: operation<{ reply: ProposalImpact }>()('GET', `${HOST}/proposals/{proposalId}/impact`, {
+    needs: 'agents.proposals',
+  }),
+  getProposalEffect: operation<{ reply: ProposalEffect }>()('GET', `${HOST}/proposals/{proposalId}/effect`, {
     needs: 'agents.proposals',
   }),
   previewProposal: operation<{ body: PreviewRequest; reply: ProposalPreview }>()(

@@ -16,6 +16,7 @@ export * from './learning/goals.ts';
 export * from './learning/impact.ts';
 export * from './learning/previews.ts';
 export * from './learning/proposals.ts';
+export * from './learning/results.ts';
 export * from './learning/synthesis.ts';
 export * from './learning/verifiers.ts';
 export * from './operations/console.ts';

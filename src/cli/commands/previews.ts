@@ -9,6 +9,7 @@ import { listOption, parseInteger, stringOption } from '../values.ts';
 
 /** How often a preview is looked at while none of its runs can be waited for. */
 const LOOK_MS = 500;
+const HOUR_MS = 3_600_000;
 
 /** `capstan proposals preview`. */
 export const preview: CommandSpec = {
@@ -107,3 +108,28 @@ function showPreview(context: Context, shown: ProposalPreview): ExitCode {
   );
   return state === 'done' ? EXIT.done : EXIT.waiting;
 }
+
+/** `capstan proposals effect`. */
+export const effect: CommandSpec = {
+  name: 'effect',
+  takes: '<proposalId>',
+  summary: 'Show what has changed since a proposal was applied: failures, corrections, ratings and cost',
+  example: 'proposals effect prop-0mw4x2c1h0001',
+  async run(context, { args: [proposalId = ''] }) {
+    const found = await (await context.client()).getProposalEffect(proposalId);
+    const { verdict, appliedAt, windowMs, workflows, measures, rollbackProposalId } = found;
+    context.show(found, () => [
+      ...propertyLines({
+        applied: appliedAt,
+        compared: `${Math.ceil(windowMs / HOUR_MS)} h before and after`,
+        workflows: workflows.join(' ') || undefined,
+        verdict,
+        'roll-back': rollbackProposalId,
+      }),
+      ...measures.map(({ sentence, verdict: each }) =>
+        each === 'worse' ? context.paint('yellow', sanitize(sentence)) : sanitize(sentence),
+      ),
+    ]);
+    return EXIT.done;
+  },
+};

@@ -9,7 +9,7 @@ import { EXIT, type ExitCode, UsageError } from '../exit.ts';
 import { type Paint, propertyLines, sanitize, table } from '../text.ts';
 import { confirm, listOption, parseJsonObject, stringOption } from '../values.ts';
 import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
-import { preview, previews } from './previews.ts';
+import { effect, preview, previews } from './previews.ts';
 
 /** The exit code for a proposal: success when applied, waiting while undecided, failure otherwise. */
 function exitOfProposal({ state }: Pick<Proposal, 'state'>): ExitCode {

@@ -9,6 +9,7 @@ import type { Caller } from '../../request.ts';
 import type { Workflows } from '../../running/workflows/door.ts';
 import { nextSlot, type Schedules } from '../../starting/schedules/door.ts';
 import type { ProposalRow, Proposals } from '../proposals/door.ts';
+import type { Impact } from './door.ts';
 import { countRunsSince } from './records.ts';
 import { agentUses, promptUses, type Use } from './uses.ts';
 
@@ -34,7 +35,7 @@ interface Reach {
 }
 
 /** Tells what applying a proposal would change for what exists already. */
-export class ImpactService {
+export class ImpactService implements Impact {
   readonly #host: Pick<Host, 'runtime'>;
   readonly #needs: ImpactNeeds;
 

@@ -358,6 +358,7 @@ export const proposals: CommandGroup = {
     archive,
     synthesize,
     installed,
+    effect,
     uninstall,
   ],
 };

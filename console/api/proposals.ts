@@ -49,6 +49,13 @@ export const previewsQuery = (proposalId: string) =>
     refetchInterval: ({ state: { data } }) => (data?.some(({ state }) => state === 'running') ? LOOK_MS : false),
   });
 
+/** What has changed since a proposal was applied. */
+export const effectQuery = (proposalId: string) =>
+  queryOptions({
+    queryKey: ['proposal', proposalId, 'effect'],
+    queryFn: ({ signal }) => client.getProposalEffect(proposalId, { signal }),
+  });
+
 /** What applied proposals have installed. */
 export const installedQuery = queryOptions({
   queryKey: ['installed'],

@@ -1,4 +1,4 @@
-import { afterAll, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { WorkflowNode } from '../../src/protocol/running/workflows.ts';
 import type { Answer, Api } from '../support/api.ts';
 import { capstan } from '../support/command-line.ts';
@@ -7,6 +7,8 @@ import { connection, fixed, line, node, register, unique, variable, workflow } f
 import { expectRefusal } from '../support/envelope.ts';
 import { KEYS } from '../support/host.ts';
 import { resolve, waits } from '../support/interrupts.ts';
+import { killableHosts } from '../support/killed.ts';
+import { ModelServer, type Speech } from '../support/model-server.ts';
 import { agentPack, chainPack, drafted, revise, stateOf, template } from '../support/proposals.ts';
 import { Receiver } from '../support/receiver.ts';
 import { scriptedModel } from '../support/scripted-model.ts';
@@ -360,3 +362,61 @@ onEachStore(
   },
   { models: [model], judgeModel: undefined },
 );
+
+describe('a host that dies during a preview', () => {
+  const { start, kill, newFolder } = killableHosts();
+
+  it('is followed by one that goes on with the next pair, and asks no model again that has answered', async () => {
+    const server = await ModelServer.open();
+    try {
+      const answers = (speech: Speech): void => speech.text('Ten.').end();
+      server.on('m', (_asked, speech) => answers(speech));
+      const models = [{ provider: 'acme', kind: 'openai-compatible', baseUrl: server.url, models: ['m'] }];
+      const environment = { CAPSTAN_DATA: newFolder(), CAPSTAN_MODELS: JSON.stringify(models) };
+      const first = await start(environment);
+      const prompt = template({ text: 'How far?' });
+      expect((await first.as('reviewer').post('/v1/prompts', prompt)).status).toBe(201);
+      const config = { provider: 'acme', model: 'm', userPromptRef: `prompt:${prompt.templateId}` };
+      const workflowId = await register(
+        first.as('reviewer'),
+        workflow([node('speak', 'core.ai.chatCompletion', { config })]),
+      );
+      const sourceRunIds: string[] = [];
+      for (let count = 0; count < 3; count++) sourceRunIds.push(await first.as('reviewer').run(workflowId));
+      for (const runId of sourceRunIds) await first.as('reviewer').ended(runId);
+      const artifact = { ...prompt, version: '1.1.0', text: 'How far, please?' };
+      const { id } = await drafted(first.as('reviewer'), 'prompt-template', artifact, { sourceRunIds });
+      // The model answers once more, and is thinking about the second pair when the host dies.
+      server.on('m', (_asked, speech) => {
+        if (server.asked('m').length === 1) answers(speech);
+      });
+      const criteria = [{ key: 'ten', expression: 'outputs.speak.content == "Ten."' }];
+      const begun = await first
+        .as('reviewer')
+        .post(`/v1/host/capstan/proposals/${id}:preview`, { budgetUsd: 1, criteria });
+      const path = `/v1/host/capstan/previews/${begun.body.id}`;
+      const pairsOf = async (api: Api): Promise<Body[]> => (await api.get(path)).body.pairs;
+      await until(
+        () => pairsOf(first.as('reviewer')),
+        () => server.asked('m').length === 2,
+      );
+      const before = await pairsOf(first.as('reviewer'));
+      await kill(first);
+
+      server.on('m', (_asked, speech) => answers(speech));
+      const second = (await start(environment)).as('reviewer');
+      const ended = await until(
+        async () => (await second.get(path)).body,
+        ({ state }) => state === 'done',
+      );
+      expect(ended.summary).toMatchObject({ runs: 3, same: 3 });
+      expect(server.asked('m')).toHaveLength(2);
+      expect(ended.pairs.slice(0, 2).map(({ runId }: Body) => runId)).toEqual(
+        before.slice(0, 2).map(({ runId }) => runId),
+      );
+      expect(new Set(ended.pairs.map(({ runId }: Body) => runId)).size).toBe(3);
+    } finally {
+      server.close();
+    }
+  });
+});

@@ -141,17 +141,28 @@ onEachStore(
         const compared = await api().get(diff);
         expect([compared.status, compared.body.a, compared.body.b]).toEqual([200, sourceRunId, runId]);
         const run = (await api().get(`/v1/runs/${runId}`)).body;
-        expect(run).toMatchObject({ status: 'completed', tags: ['preview'], forkedFrom: { runId: sourceRunId } });
+        expect(run).toMatchObject({
+          status: 'completed',
+          tags: ['capstan:preview'],
+          forkedFrom: { runId: sourceRunId },
+        });
         expect(run.nodeStates.speak.outputs.content).toBe('It is 10 km.');
       }
       expect(receiver.arrivals).toHaveLength(touched);
       const waiting = (await api().get('/v1/host/capstan/inbox')).text;
       for (const { runId } of preview.pairs) expect(waiting).not.toContain(runId);
 
+      const figures = (await api().get(`/v1/host/capstan/feedback/summary?workflowId=${workflowId}`)).body;
+      expect(figures.runs).toBe(3);
+      const rated = { signal: { kind: 'rating', rating: 5 } };
+      expectRefusal(await api().post(`/v1/runs/${preview.pairs[0].runId}/annotations`, rated), 409, 'conflict');
+
       expect(await stateOf(api(), id)).toBe('draft');
       expect((await api().get(`/v1/prompts/${prompt.templateId}`)).body.version).toBe('1.0.0');
       await api().request('DELETE', `/v1/webhooks/${hook.body.webhookId}`);
-      expect((await api().get(`/v1/runs?workflowId=${workflowId}&tag=preview`)).body.items ?? []).toHaveLength(3);
+      expect((await api().get(`/v1/runs?workflowId=${workflowId}&tag=capstan:preview`)).body.items ?? []).toHaveLength(
+        3,
+      );
     });
 
     it('shows the harm that a worse prompt would have done', async () => {

@@ -6,6 +6,8 @@ const Optional = Type.Optional;
 const Count = Type.Integer({ minimum: 0 });
 const Usd = Type.Number({ minimum: 0 });
 
+/** The tag of preview runs. */
+export const PREVIEW_TAG = 'capstan:preview';
 /** Source runs that one preview repeats at most. */
 export const PREVIEW_RUNS_MAX = 20;
 /** Dollars that one preview may spend at most. */

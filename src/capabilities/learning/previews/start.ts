@@ -1,5 +1,6 @@
 import { makePlan } from '../../../engine/definition/plan.ts';
 import type { PackManifest } from '../../../protocol/ai/packs.ts';
+import { PREVIEW_TAG } from '../../../protocol/learning/previews.ts';
 import type { ArtifactKind } from '../../../protocol/learning/proposals.ts';
 import { isManagement } from '../../../protocol/running/management.ts';
 import { type Configurable, isTerminalStatus } from '../../../protocol/running/runs.ts';
@@ -18,9 +19,6 @@ import { logPages } from '../../log-pages.ts';
 import { placeDraft, type SourceTrace } from './draft.ts';
 import { type PreviewRow, previewOwner } from './records.ts';
 import { bodyOf } from './stored-preview.ts';
-
-/** The tag of preview runs. */
-export const PREVIEW_TAG = 'preview';
 
 /** The change that starts a preview run, or why there is none. */
 type Start = { readonly change: Change<StartedRun> } | { readonly reason: string };

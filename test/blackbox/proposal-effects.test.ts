@@ -74,7 +74,7 @@ onEachStore(
       const effect = await whole(id);
       expect(effect).toMatchObject({ proposalId: id, verdict: 'better' });
       expect(measure(effect, 'corrections').sentence).toBe(
-        'fewer corrections: 8 of 8 before, 0 of 8 after; unlikely to be chance (p 0)',
+        'fewer corrections: 8 of 8 before, 0 of 8 after; unlikely to be chance (p < 0.001)',
       );
       expect(measure(effect, 'failures')).toMatchObject({ verdict: 'unclear', p: 1 });
       expect(measure(effect, 'ratings').verdict).toBe('too-few');

@@ -80,13 +80,14 @@ function judged(
   figures: Figures,
   { p, change, told, words }: { p: number; change: number; told: string; words: readonly [string, string] },
 ): EffectMeasure {
-  const shown = Math.round(p * 1_000) / 1_000;
+  const shown = p < 0.001 ? 'p < 0.001' : `p ${Math.round(p * 1_000) / 1_000}`;
+  const its = { ...figures, p: rounded(p) };
   if (p >= P_MAX || change === 0) {
-    const sentence = `${figures.name}: ${told}; may well be chance (p ${shown})`;
-    return { ...figures, verdict: 'unclear', p: shown, sentence };
+    const sentence = `${figures.name}: ${told}; may well be chance (${shown})`;
+    return { ...its, verdict: 'unclear', sentence };
   }
-  const sentence = `${change < 0 ? words[0] : words[1]} ${figures.name}: ${told}; unlikely to be chance (p ${shown})`;
-  return { ...figures, verdict: change < 0 ? 'worse' : 'better', p: shown, sentence };
+  const sentence = `${change < 0 ? words[0] : words[1]} ${figures.name}: ${told}; unlikely to be chance (${shown})`;
+  return { ...its, verdict: change < 0 ? 'worse' : 'better', sentence };
 }
 
 function rounded(value: number): number {

@@ -39,6 +39,23 @@ export const evidenceQuery = (proposalId: string) =>
     queryFn: ({ signal }) => client.getProposalEvidence(proposalId, { signal }),
   });
 
+const LOOK_MS = 2_000;
+
+/** The previews of a proposal; looked at again while one is running. */
+export const previewsQuery = (proposalId: string) =>
+  queryOptions({
+    queryKey: ['proposal', proposalId, 'previews'],
+    queryFn: async ({ signal }) => (await client.listProposalPreviews(proposalId, { signal })).previews,
+    refetchInterval: ({ state: { data } }) => (data?.some(({ state }) => state === 'running') ? LOOK_MS : false),
+  });
+
+/** What has changed since a proposal was applied. */
+export const effectQuery = (proposalId: string) =>
+  queryOptions({
+    queryKey: ['proposal', proposalId, 'effect'],
+    queryFn: ({ signal }) => client.getProposalEffect(proposalId, { signal }),
+  });
+
 /** What applied proposals have installed. */
 export const installedQuery = queryOptions({
   queryKey: ['installed'],

@@ -11,7 +11,9 @@ import { Panel } from '../parts/Panel.tsx';
 import { Problem, Skeleton } from '../parts/States.tsx';
 import { Time } from '../parts/Time.tsx';
 import { Decide } from './Decide.tsx';
+import { Effect } from './Effect.tsx';
 import { KINDS, STATES } from './kinds.ts';
+import { Previews } from './Previews.tsx';
 import styles from './ProposalPage.module.css';
 import { Revise } from './Revise.tsx';
 import type { ProposalSearch } from './search.ts';
@@ -61,6 +63,8 @@ export function ProposalPage() {
           <JsonTree value={evidence.data.preview} />
         </Panel>
       )}
+      {proposal.data.activation && <Effect proposalId={proposalId} />}
+      <Previews proposal={proposal.data} />
       <History evidence={evidence.data} />
     </div>
   );

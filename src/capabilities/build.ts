@@ -37,6 +37,7 @@ export class ContributionView implements Pick<Host, 'extensions' | 'forgetRun' |
       extensions: Object.freeze(parts.flatMap(({ extensions = [] }) => extensions)),
       reactions: Object.freeze(parts.flatMap(({ reactions = [] }) => reactions)),
       seams: Object.freeze(Object.assign({}, ...parts.map(({ seams = {} }) => seams)) as Partial<SeamDrivers>),
+      previewSeams: parts.find((part) => part.previewSeams)?.previewSeams,
       tools: Object.freeze(parts.flatMap(({ tools = [] }) => tools)),
       stanceOf: parts.find((part) => part.stanceOf)?.stanceOf ?? (() => undefined),
       otherTypes: parts.find((part) => part.otherTypes)?.otherTypes ?? (() => undefined),
@@ -54,6 +55,10 @@ export class ContributionView implements Pick<Host, 'extensions' | 'forgetRun' |
 
   get seams(): Partial<SeamDrivers> {
     return this.#all.seams;
+  }
+
+  get previewSeams(): SeamDrivers | undefined {
+    return this.#all.previewSeams;
   }
 
   get tools(): readonly ToolSource[] {

@@ -101,6 +101,8 @@ export interface Contributions {
   readonly onHint?: Readonly<Record<string, HintListener>>;
   /** The drivers behind the effect seams that it serves. */
   readonly seams?: Partial<SeamDrivers>;
+  /** The seams of preview runs. */
+  readonly previewSeams?: SeamDrivers;
   /** What models would do now, as far as that is known without asking them. */
   readonly stanceOf?: StanceOf;
   /** The implementation of node types that are not part of the host. */

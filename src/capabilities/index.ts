@@ -14,7 +14,9 @@ import { httpClient } from './integrations/http-client/index.ts';
 import { storage } from './integrations/storage/index.ts';
 import { goals } from './learning/goals/index.ts';
 import { impact } from './learning/impact/index.ts';
+import { previews } from './learning/previews/index.ts';
 import { proposals } from './learning/proposals/index.ts';
+import { results } from './learning/results/index.ts';
 import { synthesis } from './learning/synthesis/index.ts';
 import { verifiers } from './learning/verifiers/index.ts';
 import { webConsole } from './operations/console/index.ts';
@@ -72,6 +74,8 @@ const ALL = [
   commitments,
   proposals,
   impact,
+  previews,
+  results,
   verifiers,
   goals,
   inbox,

@@ -30,6 +30,7 @@ import type {
   ResumeGoalRequest,
 } from '../protocol/learning/goals.ts';
 import type { ProposalImpact } from '../protocol/learning/impact.ts';
+import type { PreviewRequest, ProposalPreview, ProposalPreviewList } from '../protocol/learning/previews.ts';
 import type {
   AppliedProposal,
   ApplyProposalRequest,
@@ -42,6 +43,7 @@ import type {
   RejectProposalRequest,
   ReviseProposalRequest,
 } from '../protocol/learning/proposals.ts';
+import type { ProposalEffect } from '../protocol/learning/results.ts';
 import type { SynthesizeReply, SynthesizeRequest } from '../protocol/learning/synthesis.ts';
 import type { Verifier, VerifierRequest } from '../protocol/learning/verifiers.ts';
 import type { ConsoleSession } from '../protocol/operations/console.ts';
@@ -593,6 +595,20 @@ export const OPERATIONS = {
     needs: 'agents.proposals',
   }),
   getProposalImpact: operation<{ reply: ProposalImpact }>()('GET', `${HOST}/proposals/{proposalId}/impact`, {
+    needs: 'agents.proposals',
+  }),
+  getProposalEffect: operation<{ reply: ProposalEffect }>()('GET', `${HOST}/proposals/{proposalId}/effect`, {
+    needs: 'agents.proposals',
+  }),
+  previewProposal: operation<{ body: PreviewRequest; reply: ProposalPreview }>()(
+    'POST',
+    `${HOST}/proposals/{proposalId}:preview`,
+    { takes: 'body', needs: 'agents.proposals' },
+  ),
+  listProposalPreviews: operation<{ reply: ProposalPreviewList }>()('GET', `${HOST}/proposals/{proposalId}/previews`, {
+    needs: 'agents.proposals',
+  }),
+  getProposalPreview: operation<{ reply: ProposalPreview }>()('GET', `${HOST}/previews/{previewId}`, {
     needs: 'agents.proposals',
   }),
   listInstalledArtifacts: operation<{ query?: PageQuery; reply: Page<InstalledArtifactSummary> }>()(

@@ -6,7 +6,7 @@ import { maskMembers } from '../engine/masking/mask.ts';
 import { mayCallTools } from '../engine/models/budget.ts';
 import { isRouted } from '../engine/people/verdict.ts';
 import { scopeOf } from '../engine/run/inputs.ts';
-import { isTerminal, type NodeState, type Run, visibleVariables } from '../engine/run/run.ts';
+import { type Fork, isTerminal, type NodeState, type Run, visibleVariables } from '../engine/run/run.ts';
 import type { JsonObject } from '../protocol/format/json.ts';
 import type { NewEvent } from '../protocol/running/events.ts';
 import { guardLease, type Lease } from '../store/queue.ts';
@@ -19,7 +19,7 @@ import { childResult, type PreparedChildren } from './children.ts';
 import { EFFECTS_PER_VISIT, LeaseLost, namedEffect, performOnce } from './effects/ledger.ts';
 import type { ModelResult } from './effects/model.ts';
 import { ModelCalls } from './effects/model-calls.ts';
-import { type Effects, SEAMS, type SeamName, type StepRequest } from './effects/seams.ts';
+import { type Effects, SEAMS, type SeamDrivers, type SeamName, type StepRequest } from './effects/seams.ts';
 import { traceAttempt, traceEffect } from './effects/trace-effect.ts';
 import { SOURCE_MISSING } from './fork/source-missing.ts';
 import { invalid, type NodeContext, NodeFailure, type NodeType, type Outcome } from './node-type.ts';
@@ -229,10 +229,7 @@ export class Attempts {
         this.#learn(result);
         return result;
       },
-      effects:
-        fork?.mode === 'replay'
-          ? NO_EFFECTS
-          : this.#effectsFor({ tenant, workspace, run, node, attempt }, visit, signal),
+      effects: this.#effectsFor({ tenant, workspace, run, node, attempt }, visit, signal),
       schemas: this.#runtime.schemas.of(tenant),
       budget: this.#guard.forOutput(),
       holder: {
@@ -278,14 +275,22 @@ export class Attempts {
     this.#hooks.send({ nodeId, attempt, events });
   }
 
+  /** The seams that a run reaches through: a replay has none, a preview those that touch nothing but models. */
+  #seamsFor(fork: Fork | undefined): SeamDrivers | undefined {
+    if (fork?.mode !== 'replay') return this.#runtime.seams;
+    return fork.preview === undefined ? undefined : this.#runtime.previewSeams;
+  }
+
   /**
    * The effect seams of one call. Effects are numbered in the order in which the node performs them, and the number is
    * part of the effect's identity; a later visit of a loop has numbers of its own.
    */
   #effectsFor({ tenant, workspace, run, node, attempt }: EffectScope, visit: number, signal: AbortSignal): Effects {
-    const { runId } = run.facts;
+    const { runId, fork } = run.facts;
     const { id: nodeId } = node;
     const scope = { tenant, runId, nodeId };
+    const seams = this.#seamsFor(fork);
+    if (!seams) return NO_EFFECTS;
     const { committed } = this.#hooks;
     let ordinal = visit * EFFECTS_PER_VISIT;
     const steps = new Map<string, number>();
@@ -302,7 +307,7 @@ export class Attempts {
       const { known } = this.#hooks.run();
       const request = known && READABLE_SEAMS.has(seam) ? known.mask(asked) : asked;
       const effect = { ...scope, ...identify(seam, asked) };
-      const fire = this.#runtime.seams[seam] as (request: unknown, firing: object) => Promise<unknown>;
+      const fire = seams[seam] as (request: unknown, firing: object) => Promise<unknown>;
       const perform = (more: object): Promise<unknown> =>
         performOnce(this.#runtime.store, this.#lease, effect, (effectId) => {
           const { headers, observe } = traceEffect(this.#runtime, { run, node, attempt, seam, request, effectId });

@@ -50,6 +50,7 @@ interface RuntimeParts {
 export interface RuntimeContributions {
   readonly reactions: readonly Reaction[];
   readonly seams: Partial<SeamDrivers>;
+  readonly previewSeams?: SeamDrivers | undefined;
   readonly tools: readonly ToolSource[];
   readonly stanceOf: StanceOf;
   readonly otherTypes: OtherTypes;
@@ -91,6 +92,9 @@ export function createRuntime({ contributed, nodes, weightOf, storage, ...parts 
     get seams() {
       seams ??= { ...defaults, ...contributed.seams };
       return seams;
+    },
+    get previewSeams() {
+      return contributed.previewSeams;
     },
     stanceOf: (at) => contributed.stanceOf(at),
     get tools() {

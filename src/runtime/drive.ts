@@ -18,7 +18,7 @@ import { SOURCE_MISSING } from './fork/source-missing.ts';
 import { nodeTypeIn } from './handoff-gate.ts';
 import { Journal, type LeaseMove } from './journal.ts';
 import { capabilityNotProvided, nodeStartEvents } from './node-start.ts';
-import { isPure, type Outcome } from './node-type.ts';
+import { isPure, type NodeType, type Outcome } from './node-type.ts';
 import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
 import type { Placement } from './start-run.ts';
@@ -147,7 +147,7 @@ export class Drive {
     const history = await SourceHistory.load(this.#runtime, this.#journal.held.identity.subject, fork);
     this.#history = history;
     if (history.known) learnValues(this.#run, history.known);
-    if (this.#run.isDetached) return;
+    if (this.#run.isDetached || fork.preview !== undefined) return;
     this.#replayer = new Replayer(this.#runtime, this.#options.lease, this.#journal, history);
     await this.#replayer.run();
   }
@@ -241,7 +241,7 @@ export class Drive {
     this.#looksAtCall.set(planned.node.id, this.#looks);
     this.#awaitingBudget.delete(planned.node.id);
     const type = nodeTypeIn(this.#runtime, this.#run, planned);
-    if (this.#history && !isPure(type, planned.node, this.#run.plan.definition)) {
+    if (this.#history && !isPure(type, planned.node, this.#run.plan.definition) && !this.#isAskedAgain(type)) {
       this.#repeat(planned, this.#history);
       return;
     }
@@ -249,6 +249,15 @@ export class Drive {
       ? this.#attempts.begin(type, planned, this.#journal.held, { child })
       : { failed: capabilityNotProvided(planned.node.typeId) };
     if (outcome) this.#settle(planned, outcome);
+  }
+
+  get #isPreview(): boolean {
+    return this.#run.facts.fork?.preview !== undefined;
+  }
+
+  /** Whether the node asks a model that a preview asks again. */
+  #isAskedAgain(type: NodeType | undefined): boolean {
+    return this.#isPreview && type?.asksModel === true;
   }
 
   /** On a replay, a side-effect node gets the outcome that the source recorded. */
@@ -261,7 +270,9 @@ export class Drive {
   #settle(planned: PlannedNode, outcome: Outcome): void {
     const { id: nodeId } = planned.node;
     const { attempt } = this.#run.nodes[planned.index]!;
-    if ('sleepUntil' in outcome) {
+    // A preview waits for nothing and nobody: what came of the wait is in the source.
+    if (this.#isPreview && !('done' in outcome) && !('failed' in outcome)) this.#repeat(planned, this.#history!);
+    else if ('sleepUntil' in outcome) {
       const { sleepUntil, orWoken = false } = outcome;
       // It was woken while it was deciding to sleep.
       if (orWoken && this.#looksAtCall.get(nodeId) !== this.#looks) return;

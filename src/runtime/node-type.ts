@@ -58,6 +58,8 @@ export interface NodeType {
   asksApproval?(config: JsonObject): boolean;
   /** The model that the node asks may send envelopes; see `ai/envelopes`. */
   readonly readsEnvelopes?: boolean;
+  /** The node asks models and does nothing else that lasts, so a preview may call it again. */
+  readonly asksModel?: boolean;
   /** The node may start any number of children; it is called again whenever one of them has ended. */
   readonly fansOut?: boolean;
   /** Set if agents may call the node as a tool. */

@@ -43,6 +43,8 @@ export interface Runtime {
   /** Validates with the JSON Schemas of callers. */
   readonly schemas: SchemaValidator;
   readonly seams: SeamDrivers;
+  /** The seams of preview runs: models are asked, everything else is only read. Undefined where nothing is previewed. */
+  readonly previewSeams: SeamDrivers | undefined;
   /** A replay asks no model; it compares what the host knows of one with what the source recorded. */
   readonly stanceOf: StanceOf;
   /** Sources of the tools that agents may call. */

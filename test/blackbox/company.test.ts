@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Answer, Api } from '../support/api.ts';
-import { Company, HABITS, INJECTIONS, JUNK, PERSONAL_DATA, PROMPTS } from '../support/company.ts';
-import { commitPast } from '../support/database.ts';
+import { COMPANY_MODEL, Company, HABITS, INJECTIONS, JUNK, PERSONAL_DATA, PROMPTS } from '../support/company.ts';
+import { commitPast, freshFolder } from '../support/database.ts';
 import { startTestHost, type TestHost } from '../support/host.ts';
 import { habitNodes, PLANTED_PATH } from '../support/planted-runs.ts';
-import { evidenceOf } from '../support/proposals.ts';
+import { evidenceOf, revise } from '../support/proposals.ts';
+import { scriptedModel } from '../support/scripted-model.ts';
+import { until } from '../support/until.ts';
 
 /**
  * Goal: a careful person would trust the drafts. Method: a made-up company with six habits, of which the drafts are
@@ -14,6 +16,8 @@ import { evidenceOf } from '../support/proposals.ts';
 type Body = Answer['body'];
 
 const SEEDS = [1, 2, 3];
+const folder = freshFolder();
+afterAll(() => folder.remove());
 
 /** Which habit a draft is of, if any. */
 function habitOf({ kind, artifact }: Body): string | undefined {
@@ -34,14 +38,15 @@ describe.each(SEEDS)('a company, seed %i', (seed) => {
 
   beforeAll(async () => {
     const synthesis = { supportMin: 3, periodMinMs: 3_600_000, timezones: ['UTC'], monthlyUsdMax: 100 };
-    host = await startTestHost('sqlite', undefined, { synthesis }, undefined, [habitNodes]);
-    const prompt = async (templateId: string) => {
-      const template = { templateId, version: '1.0.0', kind: 'system', text: `You are ${templateId}.` };
+    const models = [scriptedModel(folder.path, COMPANY_MODEL, { prices: { small: { input: 100, output: 100 } } })];
+    host = await startTestHost('sqlite', undefined, { synthesis, models }, undefined, [habitNodes]);
+    const prompt = async (templateId: string, kind = 'system') => {
+      const template = { templateId, version: '1.0.0', kind, text: `You are ${templateId}.` };
       expect((await api().post('/v1/prompts', template)).status).toBe(201);
       return template;
     };
     const prompts = {
-      corrected: await prompt(PROMPTS.corrected),
+      corrected: await prompt(PROMPTS.corrected, 'user'),
       edited: await prompt(PROMPTS.edited),
       whole: await prompt(PROMPTS.whole),
       attacked: await prompt(PROMPTS.attacked),
@@ -111,6 +116,27 @@ describe.each(SEEDS)('a company, seed %i', (seed) => {
     expect(reasonOf(JUNK.costly)).toBe('costly');
     expect(reasonOf(JUNK.byMachine)).toBeUndefined();
     expect(heldBack).toContainEqual(expect.objectContaining({ kind: 'workflow-chain-pack', reason: 'ended-badly' }));
+  });
+
+  it('sees in a preview what a good draft improves and what a bad one harms', async () => {
+    const { id, artifact } = created.find((each) => habitOf(each) === 'corrected');
+    const preview = async (expression: string): Promise<Body> => {
+      const request = { budgetUsd: 1, criteria: [{ key: 'unit', expression }] };
+      const begun = await api().post(`/v1/host/capstan/proposals/${id}:preview`, request);
+      expect(begun.status, begun.text).toBe(202);
+      const look = async (): Promise<Body> => (await api().get(`/v1/host/capstan/previews/${begun.body.id}`)).body;
+      return until(look, ({ state }) => state === 'done');
+    };
+    const good = await preview('outputs.speak.content.contains("km")');
+    expect(good.summary).toMatchObject({ runs: 10, nowPass: 10, worse: 0, same: 0 });
+    const text = `${artifact.text} Never name a unit.`;
+    expect((await revise(api(), id, { artifact: { ...artifact, text } })).status).toBe(200);
+    const bad = await preview('outputs.speak.content.contains("km") || outputs.speak.content.contains("miles")');
+    expect(bad.summary).toMatchObject({ runs: 10, nowPass: 0, worse: 10, same: 0 });
+    process.stdout.write(`company, seed ${seed}: ${good.summary.sentence}; revised: ${bad.summary.sentence}\n`);
+    for (const each of PERSONAL_DATA) expect(JSON.stringify([good, bad])).not.toContain(each);
+    const { body } = await api().post('/v1/host/capstan/proposals:synthesize', {});
+    expect(body.created).toEqual([]);
   });
 
   it('has no personal data in any draft, its evidence, or what is said about the rest', () => {

@@ -291,6 +291,11 @@ const FIELDS: Readonly<Record<string, Fields>> = {
     ...all('artifact title rationale', ['proposals', 'to revised, as often as somebody wants']),
     note: ['proposal-life', 'has its history beside it: each revision with who wrote it'],
   },
+  previewProposal: {
+    ...all('budgetUsd maxRuns', ['proposal-previews', 'spends no more than its budget']),
+    criteria: ['proposal-previews', 'shows the harm that a worse prompt would have done'],
+    verifierRef: ['proposal-previews', 'is rated by a verifier of the tenant'],
+  },
   applyProposal: {
     artifactHash: ['proposal-reviews', 'names what is applied by its hash, and another one is not applied'],
   },

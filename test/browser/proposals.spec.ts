@@ -70,8 +70,11 @@ describe('the proposal pages', () => {
     const { artifactHash } = await evidenceOf(host.as('editor'), id);
     const reviewing = await open(KEYS.reviewer.key, `proposals/${id}`);
     await reviewing.page.getByText(artifactHash).waitFor();
+    await reviewing.page.getByRole('button', { name: 'Repeat the source runs' }).click();
+    await reviewing.page.getByText('1 corrected run: 0 now pass, 0 worse').waitFor();
     await reviewing.page.getByRole('button', { name: 'Apply' }).click();
     await reviewing.page.getByText('Applied', { exact: true }).waitFor();
+    await reviewing.page.getByText('Too few runs to tell').waitFor();
     expect((await prompt(before.templateId as string)).body.text).toBe('List two points.');
     // The page of the editor follows without being asked.
     await page.getByText('Applied', { exact: true }).waitFor();

@@ -1,4 +1,4 @@
-import type { WorkflowDefinition } from '../../src/protocol/running/workflows.ts';
+import type { WorkflowDefinition, WorkflowNode } from '../../src/protocol/running/workflows.ts';
 import type { Write } from '../../src/store/sql.ts';
 import { chanceOf } from './chance.ts';
 import { connection, node } from './definitions.ts';
@@ -68,6 +68,21 @@ export const PROMPTS = {
 type Prompts = Readonly<Record<keyof typeof PROMPTS, PlantedPrompt>>;
 /** A path that runs share and people dislike. */
 export const DISLIKED_PATH = ['core.merge', 'core.noop', 'core.identity', 'core.merge'];
+
+/** The node whose answers people correct really asks the company's model. */
+const SPEAKERS: Readonly<Record<string, WorkflowNode>> = {
+  corrected: node('speak', 'core.ai.chatCompletion', {
+    config: { provider: 'play', model: 'small', userPromptRef: `prompt:${HABITS.corrected}` },
+  }),
+};
+/** What the company's model says: it follows the prompt that it gets. */
+export const COMPANY_MODEL = {
+  answers: [
+    { when: { contains: 'Never name a unit' }, content: 'It is far.' },
+    { when: { contains: 'metric units' }, content: 'It is 10 km.' },
+    { content: 'It is 6 miles.' },
+  ],
+};
 
 const WISHES = [
   'please use metric units',
@@ -195,12 +210,13 @@ export class Company {
       seldom: ['Shorter.', 'With a date.'],
     };
     for (const name of ['corrected', 'attacked', 'seldom'] as const) {
-      const definition = named(`company-speaking-${name}`, [node('speak', 'vendor.habit.speak')]);
+      const definition = named(`company-speaking-${name}`, [SPEAKERS[name] ?? node('speak', 'vendor.habit.speak')]);
       yield* this.#history.define(definition);
       for (const [index, text] of texts[name].entries()) {
         const runId = yield* this.#run(definition, {
           at: this.#at(index, 8 + 9 * this.#chance()),
           prompt: prompts[name],
+          outputs: { content: 'It is 6 miles.' },
         });
         yield this.#history.correct(runId, 'speak', definition.id, text);
       }

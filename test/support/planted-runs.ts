@@ -107,6 +107,8 @@ export interface PlantedRun {
   readonly inputs?: JsonObject;
   readonly metadata?: JsonObject;
   readonly prompt?: PlantedPrompt;
+  /** What its nodes gave; a sentence or two unless it says otherwise. */
+  readonly outputs?: JsonObject;
   readonly isFailed?: boolean;
   readonly isCancelled?: boolean;
   readonly principal?: string;
@@ -203,11 +205,24 @@ export class History {
 }
 
 function eventsOf(runId: string, { nodes, id }: WorkflowDefinition, planted: PlantedRun): StoredEvent[] {
-  const { prompt, isFailed, isCancelled, edit, costUsd } = planted;
+  const {
+    prompt,
+    isFailed,
+    isCancelled,
+    edit,
+    costUsd,
+    outputs = { text: 'as long as what nodes usually give, a sentence or two' },
+  } = planted;
+  const timestamp = new Date(Number.parseInt(runId.slice(4, 13), 36)).toISOString();
   const events: StoredEvent[] = [];
   const add = (type: string, payload: object, nodeId?: string): void => {
     const sequence = events.length;
-    events.push({ sequence, type, hidden: null, body: JSON.stringify({ runId, sequence, type, payload, nodeId }) });
+    events.push({
+      sequence,
+      type,
+      hidden: null,
+      body: JSON.stringify({ runId, sequence, type, timestamp, payload, nodeId }),
+    });
   };
   add('run.started', { workflowId: id });
   for (const { id: nodeId, typeId } of nodes) {
@@ -223,11 +238,7 @@ function eventsOf(runId: string, { nodes, id }: WorkflowDefinition, planted: Pla
       add('approval.received', { nodeId, ...answer }, nodeId);
     }
     if (costUsd !== undefined) add('provider.usage', { nodeId, costEstimateUsd: costUsd }, nodeId);
-    add(
-      'node.completed',
-      { nodeId, outputs: { text: 'as long as what nodes usually give, a sentence or two' } },
-      nodeId,
-    );
+    add('node.completed', { nodeId, outputs }, nodeId);
   }
   add(isFailed ? 'run.failed' : isCancelled ? 'run.cancelled' : 'run.completed', {});
   return events;

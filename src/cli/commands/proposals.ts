@@ -9,6 +9,7 @@ import { EXIT, type ExitCode, UsageError } from '../exit.ts';
 import { type Paint, propertyLines, sanitize, table } from '../text.ts';
 import { confirm, listOption, parseJsonObject, stringOption } from '../values.ts';
 import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
+import { effect, preview, previews } from './previews.ts';
 
 /** The exit code for a proposal: success when applied, waiting while undecided, failure otherwise. */
 function exitOfProposal({ state }: Pick<Proposal, 'state'>): ExitCode {
@@ -344,5 +345,20 @@ const uninstall: CommandSpec = {
 export const proposals: CommandGroup = {
   name: 'proposals',
   summary: 'Review, apply and reject proposals',
-  commands: [list, get, diff, impact, revise, apply, reject, archive, synthesize, installed, uninstall],
+  commands: [
+    list,
+    get,
+    diff,
+    impact,
+    preview,
+    previews,
+    revise,
+    apply,
+    reject,
+    archive,
+    synthesize,
+    installed,
+    effect,
+    uninstall,
+  ],
 };

@@ -53,6 +53,11 @@ export interface Fork {
   readonly reopenings?: readonly Reopening[] | undefined;
   /** Where in the copied events branches left their sources; see `branchPointsOf`. */
   readonly branchPoints?: readonly BranchPoint[] | undefined;
+  /**
+   * The preview that the run belongs to. Such a replay follows no script: nodes that ask models ask them again, with a
+   * draft in place; everything else that came from outside is taken from the source.
+   */
+  readonly preview?: string | undefined;
 }
 
 /** Where and when a branch began to run on its own. */

@@ -46,6 +46,7 @@ export const AUDIT_ACTIONS = {
   'verifier.remove': 'A caller removed a verifier.',
   'proposal.create': 'A proposal was drafted.',
   'proposal.revise': 'A caller changed the text of a proposal.',
+  'proposal.preview': 'A caller had the source runs of a proposal repeated with its draft in place.',
   'proposal.gate.open': 'A caller asked to apply a proposal, and its approval gate opened.',
   'proposal.apply': 'A proposal was approved and installed.',
   'proposal.reject': 'A caller rejected a proposal.',

@@ -60,6 +60,21 @@ export async function createFork(runtime: Runtime, request: ForkRequest): Promis
   return { held, recorded, isInherited: true };
 }
 
+/** What is needed to preview a draft on a run that has ended. */
+interface PreviewRequest extends Omit<ForkRequest, 'fromSeq' | 'mode'> {
+  readonly preview: string;
+}
+
+/**
+ * Creates a run in memory that does what its source did, with a draft in place: it copies no event, so that its times
+ * are its own, and waits for nothing.
+ */
+export async function createPreview(runtime: Runtime, { preview, ...request }: PreviewRequest): Promise<CreatedRun> {
+  const throughSeq = await lastReplayed(runtime, request.source);
+  const { fork, ...newRun } = newRunOf({ ...request, mode: 'replay', fromSeq: 0 }, throughSeq);
+  return createRun(runtime, { ...newRun, fork: { ...fork!, fromSeq: 0, preview } });
+}
+
 function newRunOf({ source, workflow, fromSeq, mode, overlay, by, trace }: ForkRequest, throughSeq: number): NewRun {
   const facts = factsOf(source);
   const { subject } = identityOf(source);

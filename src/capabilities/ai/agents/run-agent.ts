@@ -45,6 +45,7 @@ export const runAgent: NodeType = {
   outputs: () => ['result', 'confidence', 'finalMessage', 'steps', 'toolCalls', 'usage', 'envelope', 'action'],
   role: 'side-effect',
   readsEnvelopes: true,
+  asksModel: true,
   // A workflow that the agent calls as a tool becomes a child run of this node.
   fansOut: true,
   config: Config,

@@ -47,6 +47,7 @@ export const callPrompt: NodeType = {
   outputs: () => ['content', 'finishReason', 'usage', 'model', 'envelope'],
   role: 'side-effect',
   readsEnvelopes: true,
+  asksModel: true,
   config: CallPromptConfig,
   check: promptRefProblems,
   async run(context): Promise<Outcome> {
@@ -68,6 +69,7 @@ const chatCompletion: NodeType = {
   outputs: () => ['content', 'finishReason', 'usage', 'model', 'envelope'],
   role: 'side-effect',
   readsEnvelopes: true,
+  asksModel: true,
   config: Type.Object(Asking),
   check: promptRefProblems,
   async run(context): Promise<Outcome> {
@@ -83,6 +85,7 @@ const structuredOutput: NodeType = {
   outputs: () => ['data', 'envelope', 'usage', 'model', 'retries'],
   role: 'side-effect',
   readsEnvelopes: true,
+  asksModel: true,
   config: StructuredConfig,
   check: promptRefProblems,
   schemas: ({ outputSchema }) => [{ path: '.outputSchema', schema: outputSchema }],
@@ -103,6 +106,7 @@ const toolCalling: NodeType = {
   outputs: () => ['content', 'toolCalls', 'finishReason', 'usage', 'model', 'envelope'],
   role: 'side-effect',
   readsEnvelopes: true,
+  asksModel: true,
   config: ToolConfig,
   check: promptRefProblems,
   async run(context): Promise<Outcome> {

@@ -12,6 +12,7 @@ import type { Workflows } from '../../running/workflows/door.ts';
 import { nextSlot, type Schedules } from '../../starting/schedules/door.ts';
 import type { Goals } from '../goals/door.ts';
 import type { ProposalRow, Proposals } from '../proposals/door.ts';
+import type { Impact } from './door.ts';
 import { countRunsSince } from './records.ts';
 import { agentUses, goalUses, promptUses, type Use, verifierUses } from './uses.ts';
 
@@ -47,7 +48,7 @@ interface Reach {
 }
 
 /** Tells what applying a proposal would change for what exists already. */
-export class ImpactService {
+export class ImpactService implements Impact {
   readonly #host: Pick<Host, 'runtime'>;
   readonly #needs: ImpactNeeds;
 

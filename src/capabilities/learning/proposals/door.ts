@@ -6,9 +6,10 @@ import type { Subject } from '../../../runtime/run-row.ts';
 import type { Visibility } from '../../../store/log.ts';
 import { door } from '../../capability.ts';
 import type { EarlierRejection, ProposalFacts } from './facts.ts';
-import type { InstalledRow, ProposalFilter, ProposalRow } from './records.ts';
+import type { Installation, InstalledRow, ProposalFilter, ProposalRow } from './records.ts';
 
-export type { InstalledRow, ProposalFilter, ProposalRow } from './records.ts';
+export { factsOf } from './document.ts';
+export type { Installation, InstalledRow, ProposalFilter, ProposalRow } from './records.ts';
 export { KNOWN_EVIDENCE, TOO_MANY_PENDING } from './rules.ts';
 
 /** Proposals: what was learnt from runs, without effect until a person applies it. */
@@ -26,6 +27,10 @@ export interface Proposals {
   list(from: Visibility, filter: ProposalFilter, limit: number): Promise<ProposalRow[]>;
   /** Artifacts that applied proposals installed and nobody has uninstalled, newest first. */
   installed(from: Visibility, before: string | undefined, limit: number): Promise<InstalledRow[]>;
+  /** What a proposal installed, also if it was uninstalled since; undefined if it was not applied. */
+  installation(from: Visibility, proposalId: string): Promise<Installation | undefined>;
+  /** What all tenants have installed since a time and not uninstalled, by reference. */
+  installedSince(at: number, after: string, limit: number): Promise<Installation[]>;
 }
 
 /** What became of a proposal. */

@@ -19,10 +19,13 @@ import { moveProposal, type ProposalDecision } from './moves.ts';
 import type { NamedArtifact } from './named-artifact.ts';
 import { type NotificationTargets, ProposalNotifications } from './notifications.ts';
 import {
+  findInstallation,
   findProposal,
+  type Installation,
   type InstalledRow,
   insertRevision,
   listInstalled,
+  listInstalledSince,
   listProposals,
   listRevisions,
   markUninstalled,
@@ -162,6 +165,15 @@ export class ProposalService implements Proposals {
 
   installed(from: Visibility, before: string | undefined, limit: number): Promise<InstalledRow[]> {
     return this.#store.read<InstalledRow>(listInstalled(from, { before }, limit));
+  }
+
+  async installation(from: Visibility, proposalId: string): Promise<Installation | undefined> {
+    const [row] = await this.#store.read<Installation>(findInstallation(from, proposalId));
+    return row;
+  }
+
+  installedSince(at: number, after: string, limit: number): Promise<Installation[]> {
+    return this.#store.read<Installation>(listInstalledSince(at, after, limit));
   }
 
   /** An artifact that a proposal installed and nobody has uninstalled. */

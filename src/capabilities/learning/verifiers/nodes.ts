@@ -75,6 +75,7 @@ const judge: NodeType = {
   inputs: ['rubric', 'objective', 'material'],
   outputs: () => ['satisfied', 'confidence', 'evidence'],
   role: 'side-effect',
+  asksModel: true,
   config: Type.Object({ provider: Optional(NonEmpty), model: Optional(NonEmpty) }),
   async run(context): Promise<Outcome> {
     const { rubric, objective, material } = context.inputs;
@@ -100,6 +101,7 @@ const verify: NodeType = {
   typeId: VERIFY,
   outputs: () => ['verdict', 'judge', 'satisfied', 'confidence', 'evidence', 'open'],
   role: 'side-effect',
+  asksModel: true,
   // Its edges may lead back to an earlier node, for work that has to be revised.
   isGate: true,
   config: VerifyConfig,

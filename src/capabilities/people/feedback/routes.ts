@@ -38,7 +38,7 @@ const createAnnotation = operation({
   params: RunParams,
   body: AnnotationCreate,
   replies: { 201: Annotation },
-  refusals: [400, 404],
+  refusals: [400, 404, 409],
   before: refuseUnknownRun,
   handle: ({ caller, params, body }, { feedback }) =>
     transact(

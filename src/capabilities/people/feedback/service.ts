@@ -7,6 +7,7 @@ import {
 } from '../../../protocol/people/annotations.ts';
 import { type Change, changeOf, unchanged } from '../../../runtime/change.ts';
 import { eventIdOf, sequenceOf } from '../../../runtime/recording.ts';
+import { factsOf } from '../../../runtime/run-row.ts';
 import type { RunRow, Visibility } from '../../../store/log.ts';
 import type { Unit } from '../../../store/sql.ts';
 import type { Host } from '../../capability.ts';
@@ -42,6 +43,9 @@ const PAGE = 500;
 /** An export has at most this many annotations of a run. */
 const EXPORTED_MAX = 10_000;
 const BEFORE_ALL: AnnotationPlace = { created_at: -1, annotation_id: '' };
+
+/** Feedback is about what people got. */
+const OF_PREVIEW = refuse('conflict', 'This run only shows what a draft would do. Annotate the run that it repeats.');
 
 /** Who annotates which run. */
 export interface Annotating {
@@ -88,6 +92,7 @@ export class FeedbackService implements Feedback {
     const { visibility, author, runId } = annotating;
     const run = await reader.row(visibility, runId);
     if (!run) return NOT_FOUND;
+    if (factsOf(run).fork?.preview !== undefined) return OF_PREVIEW;
     const refusal = checkSignal(given.signal) ?? (await this.#checkTarget(run, given));
     if (refusal) return refusal;
     const stored = annotating.annotationId && (await this.#find(run, annotating.annotationId));

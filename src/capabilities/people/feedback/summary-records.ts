@@ -1,3 +1,4 @@
+import { PREVIEW_TAG } from '../../../protocol/learning/previews.ts';
 import { MANAGEMENT_IDS } from '../../../protocol/running/management.ts';
 import type { Visibility } from '../../../store/log.ts';
 import type { Param, Statement } from '../../../store/sql.ts';
@@ -25,6 +26,8 @@ export interface FigureRow {
 }
 
 const SUMMED = ['annotated', 'corrected', 'flagged', 'intervened', 'ratings', 'rating_sum'] as const;
+/** Runs that only show what a draft would do; nobody rates them. */
+const PREVIEW_RUNS = `SELECT run_id FROM run_tags WHERE tenant = $1 AND tag = '${JSON.stringify(PREVIEW_TAG)}'`;
 const IN_RANGE = 'tenant = $1 AND run_id >= $2 AND run_id < $3';
 
 /**
@@ -35,14 +38,15 @@ export function figuresOf({ tenant, workspace, workflowId }: Counted, { from, be
   const params: Param[] = [tenant, from, before];
   const here = workspace === undefined ? IN_RANGE : `${IN_RANGE} AND workspace = $${params.push(workspace)}`;
   const workflow = workflowId === undefined ? undefined : `= $${params.push(workflowId)}`;
-  const started = workflow
+  const all = workflow
     ? `(SELECT COUNT(*) FROM runs WHERE ${here} AND workflow_id ${workflow})`
     : // Two counts that an index answers alone; filtering every run by its workflow would take longer.
       `(SELECT COUNT(*) FROM runs WHERE ${here}) - (SELECT COUNT(*) FROM runs WHERE ${here} AND workflow_id IN ${MANAGEMENT_IDS})`;
+  const started = `${all} - (SELECT COUNT(*) FROM runs WHERE ${here} AND run_id IN (${PREVIEW_RUNS})${workflow ? ` AND workflow_id ${workflow}` : ''})`;
   const sums = SUMMED.map((name) => `COALESCE(CAST(SUM(${name}) AS BIGINT), 0) AS ${name}`).join(', ');
   // The expression keeps the planner from the index on workflows: live runs have a smaller index of their own.
   const live = `SELECT tenant AS live_tenant, run_id AS live_id FROM runs
-                WHERE ${here} AND ended_at IS NULL AND workflow_id || '' ${workflow ?? `NOT IN ${MANAGEMENT_IDS}`}`;
+                WHERE ${here} AND ended_at IS NULL AND run_id NOT IN (${PREVIEW_RUNS}) AND workflow_id || '' ${workflow ?? `NOT IN ${MANAGEMENT_IDS}`}`;
   return {
     sql: `SELECT ${['runs', ...SUMMED].map((name) => `every.${name} - live.${name} AS ${name}`).join(', ')}
           FROM (SELECT ${started} AS runs, ${sums} FROM run_quality

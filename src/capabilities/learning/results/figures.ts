@@ -1,0 +1,98 @@
+import { RUN_PREFIX } from '../../../runtime/creation.ts';
+import { decodeEvent } from '../../../runtime/recording.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
+import type { Visibility } from '../../../store/log.ts';
+import { firstIdAt } from '../../../system/ids.ts';
+import type { Feedback } from '../../people/feedback/door.ts';
+import type { WindowFigures } from './measures.ts';
+import { type ComparedRow, runsBetween, type UsageRow, usageOf } from './records.ts';
+
+/** Runs of a window that are looked at, the newest first. */
+const RUNS_MAX = 500;
+/** Runs whose costs are added up. */
+const COSTED_MAX = 200;
+const EVENTS_MAX = 10_000;
+const CORRECTIONS_PER_PAGE = 500;
+const PAGES_MAX = 40;
+
+/** A time, and the one at which it ends. */
+type Span = readonly [from: number, to: number];
+
+/** What was seen in a window, and the runs that were not good. */
+export interface SeenWindow extends WindowFigures {
+  readonly badRunIds: readonly string[];
+}
+
+/** Reads how runs went: how they ended, what people thought of them and what they cost. */
+export class FigureReader {
+  readonly #runtime: Pick<Runtime, 'store'>;
+  readonly #feedback: Pick<Feedback, 'opinions' | 'corrections'> | undefined;
+
+  constructor(runtime: Pick<Runtime, 'store'>, feedback: Pick<Feedback, 'opinions' | 'corrections'> | undefined) {
+    this.#runtime = runtime;
+    this.#feedback = feedback;
+  }
+
+  /** The figures of each window. Corrections are read once, for both. */
+  async of(
+    from: Visibility,
+    workflowIds: readonly string[],
+    before: Span,
+    after: Span,
+  ): Promise<readonly [SeenWindow, SeenWindow]> {
+    const corrected = await this.#correctedSince(from.tenant, before[0]);
+    return [
+      await this.#window(from, workflowIds, before, corrected),
+      await this.#window(from, workflowIds, after, corrected),
+    ];
+  }
+
+  async #window(
+    from: Visibility,
+    workflowIds: readonly string[],
+    [start, end]: Span,
+    corrected: ReadonlySet<string>,
+  ): Promise<SeenWindow> {
+    const ids = [firstIdAt(start, RUN_PREFIX), firstIdAt(end, RUN_PREFIX)] as const;
+    const rows =
+      workflowIds.length === 0
+        ? []
+        : await this.#runtime.store.read<ComparedRow>(runsBetween(from, workflowIds, ids, RUNS_MAX));
+    const runIds = rows.map(({ run_id }) => run_id);
+    const failed = rows.filter(({ status }) => status === 'failed').map(({ run_id }) => run_id);
+    const wrong = runIds.filter((runId) => corrected.has(runId));
+    const opinions = runIds.length === 0 ? undefined : await this.#feedback?.opinions(from.tenant, runIds);
+    return {
+      runs: rows.length,
+      failed: failed.length,
+      corrected: wrong.length,
+      ratings: [...(opinions?.values() ?? [])].flatMap(({ meanRating }) => meanRating ?? []),
+      costs: await this.#costs(runIds.slice(0, COSTED_MAX)),
+      badRunIds: [...new Set([...wrong, ...failed])],
+    };
+  }
+
+  async #correctedSince(tenant: string, since: number): Promise<ReadonlySet<string>> {
+    const runIds = new Set<string>();
+    let after = { created_at: since, annotation_id: '' };
+    for (let page = 0; this.#feedback && page < PAGES_MAX; page++) {
+      const rows = await this.#feedback.corrections(tenant, after, CORRECTIONS_PER_PAGE);
+      for (const { run_id } of rows) runIds.add(run_id);
+      const last = rows.at(-1);
+      if (!last || rows.length < CORRECTIONS_PER_PAGE) break;
+      after = last;
+    }
+    return runIds;
+  }
+
+  async #costs(runIds: readonly string[]): Promise<number[]> {
+    if (runIds.length === 0) return [];
+    const costs = new Map(runIds.map((runId) => [runId, 0]));
+    for (const row of await this.#runtime.store.read<UsageRow>(usageOf(runIds, EVENTS_MAX))) {
+      const event = decodeEvent(row);
+      if (event.type !== 'provider.usage') continue;
+      costs.set(row.run_id, costs.get(row.run_id)! + (event.payload.costEstimateUsd ?? 0));
+    }
+    return [...costs.values()];
+  }
+}

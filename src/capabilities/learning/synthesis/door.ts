@@ -1,0 +1,2 @@
+export { versionAfter } from './pack-identity.ts';
+export { nodesAlong } from './paths.ts';

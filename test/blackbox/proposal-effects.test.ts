@@ -20,7 +20,7 @@ type Body = Answer['body'];
 const folder = freshFolder();
 afterAll(() => folder.remove());
 const model = scriptedModel(folder.path, {
-  answers: [{ when: { contains: 'Break.' }, refusal: 'I will not.' }, { content: 'Fine.' }],
+  answers: [{ when: { contains: 'Work.' }, content: 'Fine.' }],
 });
 const RUNS = 8;
 

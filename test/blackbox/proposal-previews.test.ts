@@ -160,9 +160,6 @@ onEachStore(
       expect(await stateOf(api(), id)).toBe('draft');
       expect((await api().get(`/v1/prompts/${prompt.templateId}`)).body.version).toBe('1.0.0');
       await api().request('DELETE', `/v1/webhooks/${hook.body.webhookId}`);
-      expect((await api().get(`/v1/runs?workflowId=${workflowId}&tag=capstan:preview`)).body.items ?? []).toHaveLength(
-        3,
-      );
     });
 
     it('shows the harm that a worse prompt would have done', async () => {
@@ -382,7 +379,15 @@ describe('a host that dies during a preview', () => {
     try {
       const answers = (speech: Speech): void => speech.text('Ten.').end();
       server.on('m', (_asked, speech) => answers(speech));
-      const models = [{ provider: 'acme', kind: 'openai-compatible', baseUrl: server.url, models: ['m'] }];
+      const models = [
+        {
+          provider: 'acme',
+          kind: 'openai-compatible',
+          baseUrl: server.url,
+          models: ['m'],
+          prices: { m: { input: 1, output: 1 } },
+        },
+      ];
       const environment = { CAPSTAN_DATA: newFolder(), CAPSTAN_MODELS: JSON.stringify(models) };
       const first = await start(environment);
       const prompt = template({ text: 'How far?' });

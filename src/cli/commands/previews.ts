@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '../../client/index.ts';
+import { platform, sleep } from '../../client/machine.ts';
 import { defined } from '../../protocol/format/json.ts';
 import type { PreviewPair, PreviewRequest, ProposalPreview } from '../../protocol/learning/previews.ts';
 import type { CommandSpec, Context } from '../command.ts';
@@ -78,7 +78,7 @@ async function ended({ terminal }: Context, client: Client, begun: ProposalPrevi
   for (let seen = begun; ; seen = await client.getProposalPreview(seen.id)) {
     if (seen.state === 'done' || signal.aborted) return seen;
     const running = seen.pairs.find(({ state }) => state === 'running')?.runId;
-    if (running === undefined) await sleep(LOOK_MS);
+    if (running === undefined) await sleep(platform, LOOK_MS, signal);
     else await client.waitForRun(running, { signal });
   }
 }

@@ -47,7 +47,7 @@ describe('a draft in place', () => {
       config: { mode: 'other', of: 'sales' },
       inputs: { value: variable('who') },
     });
-    expect(put!.inputs).toEqual({ a: connection('get', 'value'), b: fixed({ deep: [1, 7] }) });
+    expect(put!.inputs).toMatchObject({ a: { type: 'connection', nodeId: 'get' }, b: fixed({ deep: [1, 7] }) });
     expect(Object.keys(put!.config)).toEqual([]);
   });
 

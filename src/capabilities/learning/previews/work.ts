@@ -1,3 +1,4 @@
+import type { Run } from '../../../engine/run/run.ts';
 import { isRefusal } from '../../../protocol/errors.ts';
 import type { PreviewRating } from '../../../protocol/learning/previews.ts';
 import { isTerminalStatus } from '../../../protocol/running/runs.ts';
@@ -26,8 +27,8 @@ type Step = 'more' | { readonly until: number | undefined };
 /** What a run has spent on models. */
 interface Spending {
   readonly usd: number;
-  /** Whether it ended because there was no more to spend. */
-  readonly isCut: boolean;
+  /** What about its budget made it fail. */
+  readonly cut: string | undefined;
 }
 
 /** What the worker is built from. */
@@ -105,8 +106,8 @@ export class PreviewWorker {
       await this.#spendingOf(tenant, pair.runId!),
     ];
     const costs = { before: before.usd, after: after.usd };
-    if (after.isCut && !before.isCut) {
-      return this.#move(row, place, { ...pair, state: 'not-run', reason: 'the budget is used up', costs });
+    if (after.cut !== undefined && before.cut === undefined) {
+      return this.#move(row, place, { ...pair, state: 'not-run', reason: after.cut, costs });
     }
     return this.#move(row, place, { ...pair, state: 'judging', costs });
   }
@@ -115,9 +116,9 @@ export class PreviewWorker {
   async #spendingOf(tenant: string, runId: string): Promise<Spending> {
     const spending = await this.#runtime.reader.view({ tenant }, runId, ({ run }) => ({
       usd: run.budget.spent.cost,
-      isCut: run.ended !== 'completed' && run.budget.exhausted.has('cost'),
+      cut: cutOf(run),
     }));
-    return spending ?? { usd: 0, isCut: false };
+    return spending ?? { usd: 0, cut: undefined };
   }
 
   /** Rates the source, then the run with the draft in place. */
@@ -170,6 +171,14 @@ export class PreviewWorker {
   #move(row: PreviewRow, place: number, pair: StoredPair): Change<Step> {
     return changeOf<Step>('more', [updatePreview(withPair(row, place, pair))], { retryOn: ['preview'] });
   }
+}
+
+function cutOf({ ended, error, budget }: Run): string | undefined {
+  if (ended === 'completed') return undefined;
+  if (budget.exhausted.has('cost')) return 'the budget is used up';
+  return error?.code === 'budget_model_denied'
+    ? 'a model has no configured price, so no budget can limit it'
+    : undefined;
 }
 
 function leftOf(row: PreviewRow): number {

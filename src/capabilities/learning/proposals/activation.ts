@@ -13,7 +13,7 @@ import type { Host } from '../../capability.ts';
 import { type ManagementAnswer, resolverOf } from '../../people/interrupts/door.ts';
 import type { Caller } from '../../request.ts';
 import { artifactOf } from './artifact.ts';
-import { factsOf } from './document.ts';
+import { factsOf } from './facts.ts';
 import {
   type ActivatedProposal,
   approvalIn,

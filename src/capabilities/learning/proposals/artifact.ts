@@ -1,5 +1,5 @@
 import type { Subject } from '../../../runtime/run-row.ts';
-import { factsOf } from './document.ts';
+import { factsOf } from './facts.ts';
 import type { ProposedArtifact } from './installers/installer.ts';
 import type { ProposalRow } from './records.ts';
 

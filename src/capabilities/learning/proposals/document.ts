@@ -3,7 +3,7 @@ import { defined } from '../../../protocol/format/json.ts';
 import type { Proposal } from '../../../protocol/learning/proposals.ts';
 import { REVIEW } from '../../../runtime/management-workflows.ts';
 import type { Fate } from './door.ts';
-import type { ProposalFacts } from './facts.ts';
+import { factsOf } from './facts.ts';
 import type { InstalledRow, ProposalRow, RevisionRow } from './records.ts';
 import { diffOfTexts } from './text-diff.ts';
 
@@ -28,11 +28,6 @@ function frameOf(row: ProposalRow): Omit<Proposal, 'artifact'> {
     createdAt: new Date(row.created_at).toISOString(),
     updatedAt: new Date(row.updated_at).toISOString(),
   };
-}
-
-/** The facts of a proposal that have no column of their own. */
-export function factsOf({ facts }: Pick<ProposalRow, 'facts'>): ProposalFacts {
-  return JSON.parse(facts) as ProposalFacts;
 }
 
 /** A stored proposal as callers see it. */

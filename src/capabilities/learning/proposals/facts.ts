@@ -1,3 +1,5 @@
+import type { ProposalRow } from './records.ts';
+
 /** An earlier proposal of the same habit that somebody rejected. */
 export interface EarlierRejection {
   readonly proposalId: string;
@@ -25,4 +27,9 @@ export interface ProposalFacts {
   readonly earlier?: readonly EarlierRejection[] | undefined;
   /** How the source runs ended. */
   readonly outcomes?: object | undefined;
+}
+
+/** The facts of a proposal that have no column of their own. */
+export function factsOf({ facts }: Pick<ProposalRow, 'facts'>): ProposalFacts {
+  return JSON.parse(facts) as ProposalFacts;
 }

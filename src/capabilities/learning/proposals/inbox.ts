@@ -1,7 +1,7 @@
 import type { Store } from '../../../store/store.ts';
 import type { InboxSource } from '../../people/inbox/door.ts';
 import type { InterruptLinks } from '../../people/interrupts/door.ts';
-import { factsOf } from './document.ts';
+import { factsOf } from './facts.ts';
 import { ACTIVATION_SCOPE } from './gate.ts';
 import { listPending, type ProposalRow, proposalsOfRuns } from './records.ts';
 

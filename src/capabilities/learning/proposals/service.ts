@@ -10,22 +10,21 @@ import type { AnswerDecider } from '../../people/interrupts/door.ts';
 import type { Caller } from '../../request.ts';
 import { Activation, type AppliedProposal } from './activation.ts';
 import { artifactOf } from './artifact.ts';
-import { factsOf, fateOf, type OpenGate, type ProposalDetails } from './document.ts';
+import { fateOf, type OpenGate, type ProposalDetails } from './document.ts';
 import type { Draft, Fate, Proposals } from './door.ts';
 import { draftProposal } from './drafting.ts';
+import { factsOf } from './facts.ts';
 import { closeRevisedGate, endUnapplied, gateOf } from './gate.ts';
+import { findInstallation, type Installation, listInstalledSince } from './installation-records.ts';
 import { type Installers, type InstallTargets, installersFor } from './installers/index.ts';
 import { moveProposal, type ProposalDecision } from './moves.ts';
 import type { NamedArtifact } from './named-artifact.ts';
 import { type NotificationTargets, ProposalNotifications } from './notifications.ts';
 import {
-  findInstallation,
   findProposal,
-  type Installation,
   type InstalledRow,
   insertRevision,
   listInstalled,
-  listInstalledSince,
   listProposals,
   listRevisions,
   markUninstalled,

@@ -14,7 +14,8 @@ export const wakeWaitingFor: Reaction = (append) => {
 /** Has this host look for the work item that was woken. */
 export function announceVerdict(hub: Hub): AppendListener {
   return (append) => {
-    if (hasJudgingEnded(append)) hub.wakeWorkers(append.run.facts.runId);
+    // The run itself is still in hand, so its own id would wake nobody else.
+    if (hasJudgingEnded(append)) hub.wakeWorkers(String(append.run.facts.metadata?.goalId));
   };
 }
 

@@ -3,7 +3,15 @@ import type { Goal, GoalPlan, GoalRequest, GoalState } from '../../protocol/lear
 import type { CommandGroup, CommandInput, CommandSpec, Context } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../exit.ts';
 import { propertyLines, sanitize, table } from '../text.ts';
-import { confirm, inputsFromOptions, listOption, parseInteger, parseJsonObject, readTextFile, stringOption } from '../values.ts';
+import {
+  confirm,
+  inputsFromOptions,
+  listOption,
+  parseInteger,
+  parseJsonObject,
+  readTextFile,
+  stringOption,
+} from '../values.ts';
 import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
 
 /** The exit code for a goal: success when satisfied, waiting while active or escalated, failure otherwise. */

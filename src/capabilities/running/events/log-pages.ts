@@ -3,6 +3,8 @@ import type { RunRow, StoredEvent } from '../../../store/log.ts';
 
 /** Characters that are read at once: what a reader that stops reading costs in memory, unless one event has more. */
 const PAGE_CHARACTERS = 65_536;
+/** Events of the first page, whose length nobody knows. */
+const FIRST_EVENTS = 5;
 
 /** A part of a log. */
 export interface LogPage {
@@ -23,7 +25,7 @@ export class LogPages {
     this.#reader = reader;
     this.#row = row;
     this.#eventsMax = eventsMax;
-    this.#events = eventsMax;
+    this.#events = Math.min(FIRST_EVENTS, eventsMax);
   }
 
   /** The next events after one, at least one if there are any. */

@@ -9,8 +9,8 @@ import {
   type Variable,
 } from './capabilities/settings.ts';
 import { shareSettings } from './capabilities/share-settings.ts';
-import type { MetricsAccess } from './http/pages.ts';
 import { nearest } from './protocol/format/nearest.ts';
+import type { MetricsAccess } from './system/meter.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 const TOKEN_CHARACTERS_MIN = 16;

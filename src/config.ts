@@ -9,7 +9,6 @@ import {
   type Variable,
 } from './capabilities/settings.ts';
 import { shareSettings } from './capabilities/share-settings.ts';
-import type { MetricsAccess } from './http/pages.ts';
 import { nearest } from './protocol/format/nearest.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
@@ -131,7 +130,9 @@ const serverSettings = defineSettings({
 });
 
 /** Who may read the metrics: everybody, who has the token, or nobody. */
-function metricsAccessOf(read: SettingsReader<'metrics' | 'metricsToken'>): MetricsAccess {
+function metricsAccessOf(
+  read: SettingsReader<'metrics' | 'metricsToken'>,
+): 'public' | 'off' | { readonly token: string } {
   const token = read.textOfLength('metricsToken', TOKEN_CHARACTERS_MIN);
   const access = read.oneOf('metrics', ['public', 'token', 'off'], token === undefined ? 'public' : 'token');
   if (access !== 'token') return access;

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { describe, expect, it } from 'vitest';
-import { discoveryPage, documentPages, type MetricsAccess, operatorPages } from './pages.ts';
+import type { MetricsAccess } from '../system/meter.ts';
+import { discoveryPage, documentPages, operatorPages } from './pages.ts';
 
 describe('the page of discovery', () => {
   const page = discoveryPage({ text: '{"a":1}', etag: '"tag"' });

@@ -9,6 +9,7 @@ import { AnyObject } from '../protocol/format/schema.ts';
 import { AuthoredWorkflow } from '../protocol/running/workflows.ts';
 import { SKEW_TOLD_MS } from '../store/clock-watch.ts';
 import { sha256Hex } from '../system/digest.ts';
+import type { MetricsAccess } from '../system/meter.ts';
 import { envelopeOf, JSON_TYPE } from './answers.ts';
 import type { DiscoveryDocument } from './discovery.ts';
 import type { Metrics } from './metrics.ts';
@@ -104,9 +105,6 @@ interface Probes {
   readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
   readonly metricsAccess: MetricsAccess;
 }
-
-/** Who may read the metrics: everybody, whoever sends the token, or nobody. */
-export type MetricsAccess = 'public' | 'off' | { readonly token: string };
 
 const NO_TOKEN = envelopeOf(refuse('unauthenticated', 'The metrics of this host need its CAPSTAN_METRICS_TOKEN.'));
 const STOPPING = envelopeOf(refuse('service_unavailable', 'The host is stopping.'));

@@ -43,3 +43,6 @@ export type MetricReading = { readonly name: string; readonly help: string; read
 
 /** Reads all metrics of a host. */
 export type ReadMetrics = () => Promise<readonly MetricReading[]>;
+
+/** Who may read the metrics: everybody, whoever sends the token, or nobody. */
+export type MetricsAccess = 'public' | 'off' | { readonly token: string };

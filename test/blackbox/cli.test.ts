@@ -605,6 +605,9 @@ describe('capstan schedules, prompts, webhooks, keys and audit', () => {
     expect((await run(`packs get ${name} --json`)).json.file).toBe(readFileSync(file, 'utf8'));
     expect((await run('packs lockfile --json')).json.packs).toContainEqual(expect.objectContaining({ name }));
     expect((await run(`packs expand ${name} ${chain.chainId}`)).out).toContain('core.noop');
+    for (const more of ['', ' --key /nowhere.pem']) {
+      expect((await run(`packs sign ${folder.path}${more}`)).code, 'signing needs a key').toBe(USAGE);
+    }
     expect((await run(`packs uninstall ${name} --yes`)).code).toBe(DONE);
     expect((await run(`packs get ${name}`)).code).toBe(REFUSED);
   });

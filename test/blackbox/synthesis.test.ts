@@ -5,6 +5,7 @@ import { freshFolder } from '../support/database.ts';
 import { fixed, line, node, register, unique, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { startTestHost } from '../support/host.ts';
+import { approval, resolve, waitingRun } from '../support/interrupts.ts';
 import { drafted, INSTALLED, template } from '../support/proposals.ts';
 import { scriptedModel } from '../support/scripted-model.ts';
 import { onEachStore, STORES } from '../support/stores.ts';

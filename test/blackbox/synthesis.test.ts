@@ -5,6 +5,7 @@ import { freshFolder } from '../support/database.ts';
 import { fixed, line, node, register, unique, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { startTestHost } from '../support/host.ts';
+import { approval, resolve, waitingRun } from '../support/interrupts.ts';
 import { drafted, INSTALLED, template } from '../support/proposals.ts';
 import { scriptedModel } from '../support/scripted-model.ts';
 import { onEachStore, STORES } from '../support/stores.ts';
@@ -204,6 +205,45 @@ onEachStore('synthesis of proposals', (host) => {
       expect((await api().request('PATCH', `/v1/proposals/${anew.id}`, { artifact })).status).toBe(200);
       expect(await evidenceOf(api(), anew)).not.toHaveProperty('preview');
       await applied(host().as('reviewer'), anew);
+    });
+  });
+
+  describe('of a prompt whose answers people change at a gate, or correct as whole runs', () => {
+    const kinds = ['prompt-template'];
+
+    it('has what they changed more than once as an instruction', async () => {
+      const templateId = unique('prompt');
+      const template = { templateId, version: '1.0.0', kind: 'system', text: 'You write letters.' };
+      expect((await api().post('/v1/prompts', template)).status).toBe(201);
+      const speak = node('speak', MOCK_AI, { config: { systemPromptRef: `prompt:${templateId}` } });
+      const gate = approval('gate', {}, { inputs: { text: fixed('Hi there, it is done.') } });
+      const workflowId = await register(api(), workflow([speak, gate], line('speak', 'gate')));
+      for (const text of ['Dear customer, it is done.', 'Dear customer, it is done.', 'Hi there, it is over now.']) {
+        const { runId } = await waitingRun(api(), workflowId);
+        const answer = { action: 'edit-accept', editedArtifactData: { text } };
+        expect((await resolve(host().as('reviewer'), runId, 'gate', answer)).status).toBe(200);
+        await api().ended(runId);
+      }
+      const { created } = await synthesized(api(), { kinds });
+      expect(created).toHaveLength(1);
+      expect(created[0].artifact).toMatchObject({ templateId, version: '1.1.0' });
+      expect(created[0].artifact.text).toMatch(/:\n- Write "Dear customer," instead of "Hi there,"\.\n$/);
+      const { sources } = await evidenceOf(api(), created[0]);
+      expect(sources.map(({ why }: Body) => why)).toContain(
+        `Somebody changed a run of ${workflowId} as a whole before they accepted it.`,
+      );
+    });
+
+    it('has corrections of the whole run for its only prompt', async () => {
+      const { workflowId, templateId } = await prompted(api());
+      for (let count = 0; count < 3; count++) {
+        const signal = { kind: 'correction', correction: 'Please name the town' };
+        const runId = await ran(api(), workflowId);
+        expect((await api().post(`/v1/runs/${runId}/annotations`, { signal })).status).toBe(201);
+      }
+      const { created } = await synthesized(api(), { kinds });
+      expect(created.map(({ artifact }: Body) => artifact.templateId)).toEqual([templateId]);
+      expect(created[0].artifact.text).toContain('- Name the town.\n');
     });
   });
 

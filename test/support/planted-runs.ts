@@ -233,7 +233,7 @@ function eventsOf(runId: string, { nodes, id }: WorkflowDefinition, planted: Pla
     }
     if (edit?.gate === nodeId) {
       const data = { title: 'Approve', actions: ['edit-accept'], artifactData: { text: edit.before } };
-      add('node.suspended', { nodeId, interruptId: 'int-1', kind: 'approval', data }, nodeId);
+      add('interrupt.requested', { kind: 'approval', key: `${nodeId}:0`, data }, nodeId);
       const answer = { action: 'edit-accept', editedArtifactData: { text: edit.after }, decidedBy: 'planter' };
       add('approval.received', { nodeId, ...answer }, nodeId);
     }

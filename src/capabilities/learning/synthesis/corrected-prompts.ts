@@ -234,7 +234,7 @@ async function renderedOn(
     seen.add(run_id);
     const events = await runtime.store.read<LoggedRow>(findEvents([run_id], ['prompt.composed'], EVENTS_MAX));
     const bindings = events
-      .map(decodeEvent)
+      .map((row) => decodeEvent({ ...row, hidden: null }))
       .flatMap((event) => (event.type === 'prompt.composed' ? event.payload : []))
       .find(({ nodeId, refs }) => nodeId === node_id && refs.includes(ref))?.variableBindings;
     const [first, second] = bindings ? [fill(before, bindings), fill(after, bindings)] : [];

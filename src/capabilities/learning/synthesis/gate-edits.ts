@@ -18,7 +18,7 @@ export async function editWishes(
   for (const { annotation_id, run_id, sequence } of rows) {
     if (sequence === null) continue;
     const events = await store.read<LoggedRow>(
-      findEvents([run_id], ['node.suspended', 'approval.received'], EVENTS_MAX),
+      findEvents([run_id], ['interrupt.requested', 'approval.received'], EVENTS_MAX),
     );
     wishes.set(annotation_id, wishAt(events, sequence));
   }
@@ -27,11 +27,15 @@ export async function editWishes(
 
 /** The wish behind one answer to a gate: what it showed last, against what somebody made of it. */
 function wishAt(events: readonly LoggedRow[], sequence: number): string {
-  const decoded = events.filter((row) => row.sequence <= sequence).map(decodeEvent);
+  const read = events.filter((row) => row.sequence <= sequence);
+  const decoded = read.map((row) => decodeEvent({ ...row, hidden: null }));
   const answer = decoded.at(-1);
   if (answer?.type !== 'approval.received') return '';
-  const asked = decoded.findLast((event) => event.type === 'node.suspended' && event.nodeId === answer.nodeId);
-  const data = asked?.type === 'node.suspended' && isObject(asked.payload.data) ? asked.payload.data : {};
+  const at = decoded.findLastIndex((event) => event.type === 'interrupt.requested' && event.nodeId === answer.nodeId);
+  // Whoever may read proposals may not read sensitive values.
+  if ([read[at], read.at(-1)].some((row) => row?.hidden != null)) return '';
+  const asked = decoded[at];
+  const data = asked?.type === 'interrupt.requested' && isObject(asked.payload.data) ? asked.payload.data : {};
   return changesOf(data.artifactData, answer.payload.editedArtifactData)
     .map(([before, after]) => wishOf(before, after))
     .filter((wish) => wish !== '')

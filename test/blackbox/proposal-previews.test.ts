@@ -3,7 +3,7 @@ import type { WorkflowNode } from '../../src/protocol/running/workflows.ts';
 import type { Answer, Api } from '../support/api.ts';
 import { capstan } from '../support/command-line.ts';
 import { freshFolder } from '../support/database.ts';
-import { connection, fixed, line, node, register, unique, variable, workflow } from '../support/definitions.ts';
+import { connection, edge, fixed, line, node, register, unique, variable, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { KEYS } from '../support/host.ts';
 import { resolve, waits } from '../support/interrupts.ts';
@@ -175,6 +175,23 @@ onEachStore(
       const { summary, pairs } = await ended(id, { criteria: inAnyUnit });
       expect(summary).toMatchObject({ runs: 2, nowPass: 0, worse: 2, same: 0 });
       expect(pairs[0].after.evidence).toEqual([{ key: 'a unit', met: false }]);
+    });
+
+    it('does not blame the draft where a run takes a step that its source did not take', async () => {
+      const send = node('send', FETCH, { config: { url: receiver.url, method: 'POST' }, inputs: { body: fixed({}) } });
+      const condition = { type: 'equals', left: 'content', right: 'It is 10 km.' } as const;
+      const { prompt, runIds } = await corrected(1, (ref) =>
+        workflow([speak(ref), send], [edge('speak', 'send', { condition })], PLACE),
+      );
+      await api().ended(runIds[0]!);
+      const touched = receiver.arrivals.length;
+      const text = `${prompt.text} Use metric units.`;
+      const draft = { ...prompt, version: '1.1.0', text };
+      const { id } = await drafted(api(), 'prompt-template', draft, { sourceRunIds: runIds });
+      const { summary, pairs } = await ended(id, { criteria: inKilometres });
+      expect(summary).toMatchObject({ worse: 0, notRun: 1 });
+      expect(pairs[0].reason).toBe('the run came to a step of which its source has no record');
+      expect(receiver.arrivals).toHaveLength(touched);
     });
 
     it('without a judge goes by what people said', async () => {

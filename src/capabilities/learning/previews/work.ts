@@ -3,6 +3,7 @@ import { isRefusal } from '../../../protocol/errors.ts';
 import type { PreviewRating } from '../../../protocol/learning/previews.ts';
 import { isTerminalStatus } from '../../../protocol/running/runs.ts';
 import { and, type Change, changeOf, perform, unchanged, withResult } from '../../../runtime/change.ts';
+import { SOURCE_MISSING } from '../../../runtime/fork/source-missing.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { WorkHandler } from '../../../runtime/work-kind.ts';
 import { StoreFailure } from '../../../store/store.ts';
@@ -27,7 +28,7 @@ type Step = 'more' | { readonly until: number | undefined };
 /** What a run has spent on models. */
 interface Spending {
   readonly usd: number;
-  /** What about its budget made it fail. */
+  /** What made it fail that says nothing about the draft. */
   readonly cut: string | undefined;
 }
 
@@ -173,12 +174,16 @@ export class PreviewWorker {
   }
 }
 
+/** Failures that say nothing about the draft. */
+const CUTS: Readonly<Record<string, string>> = {
+  budget_model_denied: 'a model has no configured price, so no budget can limit it',
+  [SOURCE_MISSING.code]: 'the run came to a step of which its source has no record',
+  preview_suppressed: 'the run came to something that a preview does not do',
+};
+
 function cutOf({ ended, error, budget }: Run): string | undefined {
   if (ended === 'completed') return undefined;
-  if (budget.exhausted.has('cost')) return 'the budget is used up';
-  return error?.code === 'budget_model_denied'
-    ? 'a model has no configured price, so no budget can limit it'
-    : undefined;
+  return budget.exhausted.has('cost') ? 'the budget is used up' : CUTS[error?.code ?? ''];
 }
 
 function leftOf(row: PreviewRow): number {

@@ -6,8 +6,10 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
+/** The key of the tenant that every load belongs to. */
 export const KEY = 'bench-key-of-alpha';
 
+/** A program that a load is put on. */
 export interface BenchServer {
   readonly url: string;
   readonly pid: number;
@@ -30,13 +32,16 @@ export function startCapstan(environment: Record<string, string> = {}): Promise<
   });
 }
 
-export function startLimit(): Promise<BenchServer> {
-  return start((folder) => [path('./limit.ts'), folder], {});
+/** The limit program, with two or three commits for each run. */
+export function startLimit(commits: 2 | 3 = 2): Promise<BenchServer> {
+  return start((folder) => [path('./limit.ts'), folder, String(commits)], {});
 }
 
-async function start(
+/** A program that says what it listens on, as the host does. */
+export async function start(
   argumentsFor: (folder: string) => string[],
   environment: Record<string, string>,
+  ending: NodeJS.Signals = 'SIGKILL',
 ): Promise<BenchServer> {
   const folder = mkdtempSync(join(tmpdir(), 'capstan-bench-'));
   const child = spawn(process.execPath, argumentsFor(folder), {
@@ -48,7 +53,7 @@ async function start(
     pid: child.pid!,
     folder,
     stop: async () => {
-      child.kill('SIGKILL');
+      child.kill(ending);
       if (child.exitCode === null) await once(child, 'exit');
       rmSync(folder, { recursive: true, force: true });
     },

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { bundleProgram } from '../scripts/bundle.ts';
 import { KEY } from './servers.ts';
+import { median } from './statistics.ts';
 
 const ROUNDS = 5;
 const REST_MS = 5_000;
@@ -39,8 +40,8 @@ export async function benchStart(): Promise<void> {
     rmSync(caches, { recursive: true, force: true });
     const names = Object.keys(rounds[0]!.package);
     const row = (name: string) => ({
-      sources: median(rounds.map(({ sources }) => sources[name]!)),
-      package: median(rounds.map((round) => round.package[name]!)),
+      sources: rounded(rounds.map(({ sources }) => sources[name]!)),
+      package: rounded(rounds.map((round) => round.package[name]!)),
     });
     console.table(Object.fromEntries(names.map((name) => [name, row(name)])));
   } finally {
@@ -147,6 +148,6 @@ function wait(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-function median(values: readonly number[]): number {
-  return Math.round([...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]!);
+function rounded(values: readonly number[]): number {
+  return Math.round(median(values));
 }

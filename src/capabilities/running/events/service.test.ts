@@ -63,28 +63,30 @@ describe('following a run', () => {
   });
 });
 
+const waiting = { waitMs: 1_000, signal: forever };
+
 describe('polling', () => {
   it('returns at once what is new', async () => {
     const row = await sleepingRun();
-    const polled = await events.poll(row, 0, 1_000, forever);
-    expect(polled.events[0]?.sequence).toBe(1);
-    expect(polled.isComplete).toBe(false);
+    const polled = await events.poll(ada.subject, row.run_id, 0, waiting);
+    expect(polled?.events[0]?.sequence).toBe(1);
+    expect(polled).toMatchObject({ status: row.status, sequence: row.sequence });
   });
 
   it('returns nothing when the time is up', async () => {
     const row = await sleepingRun();
-    const polling = events.poll(row, row.sequence, 1_000, forever);
+    const polling = events.poll(ada.subject, row.run_id, row.sequence, waiting);
     await new Promise((resolve) => clock.soon(() => resolve(undefined)));
     clock.advance(1_000);
-    expect(await polling).toMatchObject({ events: [], isComplete: false });
+    expect(await polling).toMatchObject({ events: [], status: row.status });
   });
 
   it('says that the last events are the last', async () => {
     const row = await sleepingRun();
     await perform(runtime, () => runs.cancel(ada, row.run_id));
-    expect(await events.poll(row, row.sequence, 1_000, forever)).toMatchObject({
-      isComplete: true,
-      row: { status: 'cancelled' },
+    expect(await events.poll(ada.subject, row.run_id, row.sequence, waiting)).toMatchObject({
+      status: 'cancelled',
+      sequence: row.sequence + 1,
     });
   });
 });

@@ -1,9 +1,8 @@
-import { isTerminalStatus } from '../../../protocol/running/runs.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import type { RunRow, StoredEvent } from '../../../store/log.ts';
+import type { RunRow, StoredEvent, Visibility } from '../../../store/log.ts';
 import type { Caller } from '../../request.ts';
 import type { Events, PolledEvents } from './door.ts';
-import { follow } from './follow.ts';
+import { firstNews } from './follow.ts';
 import { type StreamRequest, streamFrames } from './stream.ts';
 
 const JSON_PAGE = 50;
@@ -30,15 +29,15 @@ export class EventService implements Events {
     return streamFrames(this.#runtime, row, request, signal);
   }
 
-  async poll(row: RunRow, after: number, waitMs: number, signal: AbortSignal): Promise<PolledEvents> {
-    let events: StoredEvent[] = [];
-    for await (const batch of follow(this.#runtime, row, { after, signal, waitMs, page: POLL_PAGE })) {
-      events = firstPage(batch);
-      break;
-    }
-    const now = (await this.#runtime.reader.row({ tenant: row.tenant }, row.run_id)) ?? row;
-    const last = events.at(-1)?.sequence ?? after;
-    return { row: now, events, isComplete: isTerminalStatus(now.status) && last >= now.sequence };
+  async poll(
+    { tenant, workspace }: Visibility,
+    runId: string,
+    after: number,
+    waiting: { readonly waitMs: number; readonly signal: AbortSignal },
+  ): Promise<PolledEvents | undefined> {
+    const run = { tenant, workspace, runId };
+    const polled = await firstNews(this.#runtime, run, { after, ...waiting, page: POLL_PAGE });
+    return polled && { ...polled, events: firstPage(polled.events) };
   }
 
   /** The whole log as one JSON document, in pieces. */
@@ -55,7 +54,7 @@ export class EventService implements Events {
 }
 
 /** The first events, one at least, that fit into one answer. */
-function firstPage(events: StoredEvent[]): StoredEvent[] {
+function firstPage(events: readonly StoredEvent[]): StoredEvent[] {
   const page: StoredEvent[] = [];
   let characters = 0;
   for (const event of events) {

@@ -1,4 +1,4 @@
-import type { WorkflowDefinition } from '../src/protocol/running/workflows.ts';
+import type { WorkflowDefinition, WorkflowNode } from '../src/protocol/running/workflows.ts';
 import { type BenchServer, KEY } from './servers.ts';
 
 /** Sends a request that has to succeed, and gives back what was answered. */
@@ -32,18 +32,16 @@ export function chain(length: number): WorkflowDefinition {
     id: `chain-${length}`,
     name: `${length} nodes in a line`,
     version: '1',
-    nodes: ids.map((id, index) => ({
-      id,
-      typeId: 'core.noop',
-      name: id,
-      position: { x: index, y: 0 },
-      config: {},
-      inputs: {},
-    })),
+    nodes: ids.map((id) => oneOf(id, 'core.noop')),
     edges: ids.slice(1).map((id, index) => ({ id: `e${index}`, sourceNodeId: ids[index]!, targetNodeId: id })),
     triggers: [],
     variables: [],
     metadata: {},
     settings: {},
   };
+}
+
+/** A node of a type, without config. */
+export function oneOf(id: string, typeId: string): WorkflowNode {
+  return { id, typeId, name: id, position: { x: 0, y: 0 }, config: {}, inputs: {} };
 }

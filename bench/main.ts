@@ -2,7 +2,9 @@
  * `npm run bench` measures the hot paths as ratios within one run: what a machine can do differs, what a design costs
  * does not. `npm run bench -- runs`, `-- telemetry`, `-- events`, `-- forks`, `-- feed`, `-- feedback`,
  * `-- synthesis`, `-- redaction`, `-- neighbour`, `-- validation`, `-- workers`, `-- loop`,
- * `-- memory` or `-- start` measures one of them. `-- peers` compares with other programs: see peers.ts.
+ * `-- memory` or `-- start` measures one of them. `-- peers` compares with other programs and
+ * `-- regression` with the limit program alone; `-- steps`, `-- fan-out`, `-- for-each`, `-- approvals`, `-- recovery`,
+ * `-- subscribers`, `-- retries` and `-- lists` say whether cost grows no faster than what is asked for.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -12,14 +14,18 @@ import { benchFeedback } from './feedback.ts';
 import { type Loaded, load } from './load.ts';
 import { benchLoopDelay } from './loop-delay.ts';
 import { benchNoisyNeighbour } from './noisy-neighbour.ts';
-import { measurePeers, peerOptions } from './peers.ts';
+import { benchRegression, measurePeers, peerOptions } from './peers.ts';
 import { benchRedaction } from './redaction.ts';
 import { writeReport } from './report.ts';
+import { benchLists, benchRetries } from './requests.ts';
 import { type BenchServer, KEY, startCapstan, startLimit } from './servers.ts';
+import { benchFanOut, benchForEach, benchSteps } from './shapes.ts';
 import { benchStart } from './start.ts';
 import { median } from './statistics.ts';
+import { benchSubscribers } from './subscribers.ts';
 import { benchSynthesis } from './synthesis.ts';
 import { benchValidation } from './validation.ts';
+import { benchApprovals, benchRecovery } from './waiting.ts';
 import { benchWorkers } from './workers.ts';
 
 const CONCURRENCY = 32;
@@ -47,6 +53,15 @@ const benchmarks: Record<string, () => Promise<void>> = {
 /** Those that run only when they are named, because they take long or need more. */
 const byName: Record<string, (args: readonly string[]) => Promise<void>> = {
   peers: benchPeers,
+  regression: benchRegression,
+  steps: benchSteps,
+  'fan-out': benchFanOut,
+  'for-each': benchForEach,
+  approvals: benchApprovals,
+  recovery: benchRecovery,
+  subscribers: benchSubscribers,
+  retries: benchRetries,
+  lists: benchLists,
 };
 const [only, ...args] = process.argv.slice(2);
 if (only !== undefined && !(only in benchmarks) && !(only in byName)) throw new Error(`there is no benchmark ${only}`);

@@ -4,7 +4,7 @@
  * docs/performance.md; `peerOptions` has what else can be asked for.
  */
 import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { fdatasyncMs } from './disk.ts';
@@ -15,6 +15,8 @@ import { type BenchServer, KEY, start, startCapstan, startLimit } from './server
 import { median } from './statistics.ts';
 
 const CONCURRENCY = 32;
+/** Processor time for each run, relative to the limit program, may grow by this much without a word. */
+const REGRESSION_MAX = 1.1;
 const PEERS = join(import.meta.dirname, 'peers');
 
 /** What was measured of one program. Each list has a value for each round. */
@@ -71,14 +73,14 @@ function measured(server: BenchServer, postgres?: BenchPostgres): Measured {
 const program =
   (file: string): Peer['start'] =>
   async () =>
-    measured(await start((folder) => [join(PEERS, file), folder], {}, 'SIGTERM'));
+    measured(await start((folder) => [join(PEERS, file), folder], {}, { ending: 'SIGTERM' }));
 
 const programOnPostgres =
   (file: string, database: string): Peer['start'] =>
   async (postgresOf) => {
     const postgres = await postgresOf();
     const url = await postgres.createDatabase(database);
-    return measured(await start(() => [join(PEERS, file), url], {}, 'SIGTERM'), postgres);
+    return measured(await start(() => [join(PEERS, file), url], {}, { ending: 'SIGTERM' }), postgres);
   };
 
 /** Everything that can be measured. Those in `bench/peers` need `npm ci` there. */
@@ -276,6 +278,33 @@ class LazyPostgres {
 function commit(): string {
   const git = (...args: string[]): string => execFileSync('git', args, { encoding: 'utf8' }).trim();
   return git('rev-parse', '--short', 'HEAD') + (git('status', '--porcelain', 'src', 'bench') ? ' and changes' : '');
+}
+
+/** Measures Capstan against the limit program alone, as somebody does before merging. */
+export async function benchRegression(args: readonly string[]): Promise<void> {
+  const only = ['limit, two', 'Capstan, SQLite'];
+  const options: PeerOptions = { ...peerOptions(args), only };
+  console.log(`\nCapstan against the limit program, ${options.rounds} rounds of ${options.seconds} s each`);
+  const now = shares(await measurePeers(options));
+  console.log(`  runs/s: ${now.runs.toFixed(2)} of the limit; processor for each run: ${now.cpu.toFixed(2)} times it`);
+  const recorded = join(import.meta.dirname, '../docs/performance/peers.json');
+  if (!existsSync(recorded)) return;
+  const then = shares(JSON.parse(readFileSync(recorded, 'utf8')) as PeerReport);
+  const isSlower = now.cpu > then.cpu * REGRESSION_MAX;
+  console.log(
+    `  recorded: ${then.runs.toFixed(2)} and ${then.cpu.toFixed(2)}${isSlower ? ': this is a regression' : ''}`,
+  );
+  if (isSlower) process.exitCode = 1;
+}
+
+/** What Capstan does of what the limit program does, round by round, and what it costs: the medians. */
+function shares({ peers }: PeerReport): { readonly runs: number; readonly cpu: number } {
+  const [limit, own] = ['limit, two commits', 'Capstan, SQLite'].map((wanted) =>
+    peers.find(({ name }) => name === wanted),
+  );
+  const share = (of: (peer: PeerResult) => readonly number[]): number =>
+    median(of(own!).map((value, round) => value / of(limit!)[round]!));
+  return { runs: share(({ runsPerSecond }) => runsPerSecond), cpu: share(({ cpuPerRunUs }) => cpuPerRunUs) };
 }
 
 /** A median with the least and the most of the rounds. */

@@ -15,6 +15,10 @@ export interface BenchServer {
   readonly pid: number;
   /** Where its data is. */
   readonly folder: string;
+  readonly environment: Record<string, string>;
+  /** Ends it at once, and leaves its data. */
+  kill(): Promise<void>;
+  /** Ends it and takes its data away. */
   stop(): Promise<void>;
 }
 
@@ -32,29 +36,49 @@ export function startCapstan(environment: Record<string, string> = {}): Promise<
   });
 }
 
+/** Kills a host, and starts it again on what it left behind, once the time has come. */
+export async function restartCapstan(host: BenchServer, notBefore: number): Promise<BenchServer> {
+  await host.kill();
+  await new Promise((resolve) => setTimeout(resolve, Math.max(0, notBefore - Date.now())));
+  return start((folder) => [path('../src/cli/main.ts'), 'serve', '--data', folder], host.environment, {
+    folder: host.folder,
+  });
+}
+
 /** The limit program, with two or three commits for each run. */
 export function startLimit(commits: 2 | 3 = 2): Promise<BenchServer> {
   return start((folder) => [path('./limit.ts'), folder, String(commits)], {});
+}
+
+interface StartOptions {
+  /** Where its data is; a new folder by default. */
+  readonly folder?: string;
+  /** How it is told to end. */
+  readonly ending?: NodeJS.Signals;
 }
 
 /** A program that says what it listens on, as the host does. */
 export async function start(
   argumentsFor: (folder: string) => string[],
   environment: Record<string, string>,
-  ending: NodeJS.Signals = 'SIGKILL',
+  { folder = mkdtempSync(join(tmpdir(), 'capstan-bench-')), ending = 'SIGKILL' }: StartOptions = {},
 ): Promise<BenchServer> {
-  const folder = mkdtempSync(join(tmpdir(), 'capstan-bench-'));
   const child = spawn(process.execPath, argumentsFor(folder), {
     env: { ...process.env, ...environment },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    child.kill(signal);
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  };
   return {
     url: await announcedUrl(child),
     pid: child.pid!,
     folder,
+    environment,
+    kill: () => end('SIGKILL'),
     stop: async () => {
-      child.kill(ending);
-      if (child.exitCode === null) await once(child, 'exit');
+      await end(ending);
       rmSync(folder, { recursive: true, force: true });
     },
   };

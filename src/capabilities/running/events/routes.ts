@@ -106,10 +106,11 @@ const pollRunEvents = operation({
       max: Number.MAX_SAFE_INTEGER,
       otherwise: -1,
     });
-    if (isRefusal(after)) return after;
     const waitS = numberIn('timeout', timeout, { min: 1, max: POLL_MAX_S, otherwise: POLL_DEFAULT_S });
-    if (isRefusal(waitS)) return waitS;
     const { runId } = request.params;
+    if (isRefusal(after) || isRefusal(waitS)) {
+      return (await events.row(request.caller, runId)) ? [after, waitS].find(isRefusal)! : NOT_FOUND;
+    }
     const waiting = { waitMs: waitS * 1_000, signal: request.signal };
     const polled = await events.poll(request.caller.subject, runId, after, waiting);
     if (!polled) return NOT_FOUND;

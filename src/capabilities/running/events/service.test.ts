@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { callerAs, openCapabilityHost } from '../../../../test/support/capability-host.ts';
 import { line, node, workflow } from '../../../../test/support/definitions.ts';
 import { registerShared } from '../../../../test/support/register-shared.ts';
@@ -73,6 +73,24 @@ describe('polling', () => {
     expect(polled).toMatchObject({ status: row.status, sequence: row.sequence });
   });
 
+  it('asks the store once, also when there is nothing new', async () => {
+    const row = await sleepingRun();
+    const read = vi.spyOn(runtime.store, 'read');
+    onTestFinished(() => read.mockRestore());
+    await events.poll(ada.subject, row.run_id, 0, waiting);
+    expect(read).toHaveBeenCalledTimes(1);
+    const polling = events.poll(ada.subject, row.run_id, row.sequence, waiting);
+    await new Promise((resolve) => clock.soon(() => resolve(undefined)));
+    clock.advance(1_000);
+    await polling;
+    expect(read).toHaveBeenCalledTimes(2);
+  });
+
+  it('tells nobody of a run that is not for them', async () => {
+    const row = await sleepingRun();
+    expect(await events.poll({ tenant: 'another' }, row.run_id, 0, waiting)).toBeUndefined();
+  });
+
   it('returns nothing when the time is up', async () => {
     const row = await sleepingRun();
     const polling = events.poll(ada.subject, row.run_id, row.sequence, waiting);
@@ -84,10 +102,8 @@ describe('polling', () => {
   it('says that the last events are the last', async () => {
     const row = await sleepingRun();
     await perform(runtime, () => runs.cancel(ada, row.run_id));
-    expect(await events.poll(ada.subject, row.run_id, row.sequence, waiting)).toMatchObject({
-      status: 'cancelled',
-      sequence: row.sequence + 1,
-    });
+    const polled = await events.poll(ada.subject, row.run_id, row.sequence, waiting);
+    expect(polled).toMatchObject({ status: 'cancelled', sequence: polled?.events.at(-1)?.sequence });
   });
 });
 

@@ -39,8 +39,6 @@ export async function load(asked: Load): Promise<Loaded> {
   return JSON.parse(stdout) as Loaded;
 }
 
-if (process.argv[1] === SELF) await main(JSON.parse(process.argv[2]!) as Load);
-
 async function main(asked: Load): Promise<void> {
   const { concurrency, way, runs = Number.POSITIVE_INFINITY, seconds = Number.POSITIVE_INFINITY } = asked;
   const agent = new Agent({ keepAlive: true, maxSockets: concurrency });
@@ -103,3 +101,5 @@ async function allEnded(ask: Ask): Promise<void> {
     if ((JSON.parse(text) as { items: unknown[] }).items.length === 0) return;
   }
 }
+
+if (process.argv[1] === SELF) await main(JSON.parse(process.argv[2]!) as Load);

@@ -4,7 +4,7 @@
  * `-- synthesis`, `-- redaction`, `-- neighbour`, `-- validation`, `-- workers`, `-- loop`,
  * `-- memory` or `-- start` measures one of them. `-- peers` compares with other programs and
  * `-- regression` with the limit program alone; `-- steps`, `-- fan-out`, `-- for-each`, `-- approvals`, `-- recovery`,
- * `-- subscribers`, `-- retries` and `-- lists` say whether cost grows no faster than what is asked for.
+ * `-- subscribers`, `-- retries` and `-- lists` say whether cost grows no faster than what is asked for, `-- postgres` what a run costs there.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -15,6 +15,7 @@ import { type Loaded, load } from './load.ts';
 import { benchLoopDelay } from './loop-delay.ts';
 import { benchNoisyNeighbour } from './noisy-neighbour.ts';
 import { benchRegression, measurePeers, peerOptions } from './peers.ts';
+import { benchPostgres } from './postgres.ts';
 import { benchRedaction } from './redaction.ts';
 import { writeReport } from './report.ts';
 import { benchLists, benchRetries } from './requests.ts';
@@ -62,6 +63,7 @@ const byName: Record<string, (args: readonly string[]) => Promise<void>> = {
   subscribers: benchSubscribers,
   retries: benchRetries,
   lists: benchLists,
+  postgres: benchPostgres,
 };
 const [only, ...args] = process.argv.slice(2);
 if (only !== undefined && !(only in benchmarks) && !(only in byName)) throw new Error(`there is no benchmark ${only}`);

@@ -83,7 +83,7 @@ const programOnPostgres =
     return measured(await start(() => [join(PEERS, file), url], {}, { ending: 'SIGTERM' }), postgres);
   };
 
-/** Everything that can be measured. Those in `bench/peers` need `npm ci` there. */
+/** Everything that can be measured. Those in `bench/peers` need `npm ci --ignore-scripts` there. */
 const PEER_TABLE: readonly Peer[] = [
   {
     name: 'limit, two commits',
@@ -257,7 +257,8 @@ function chosen({ only, hosts }: PeerOptions): Peer[] {
   const wanted = PEER_TABLE.filter(({ name }) => only.length === 0 || only.some((start) => name.startsWith(start)));
   if (existsSync(join(PEERS, 'node_modules'))) return [...wanted, ...others];
   const own = wanted.filter(({ way }) => way !== 'called');
-  if (own.length < wanted.length) console.log('  peers are left out: run `npm ci` in bench/peers to have them');
+  if (own.length < wanted.length)
+    console.log('  peers are left out: run `npm ci --ignore-scripts` in bench/peers to have them');
   return [...own, ...others];
 }
 

@@ -118,7 +118,7 @@ function method({ rounds, seconds, concurrency, machine, commit, fdatasyncMs, me
     `- Machine: ${machine}; a flushed page takes ${fdatasyncMs.toFixed(2)} ms.`,
     `- Commit ${commit}, ${measuredAt.slice(0, 10)}.`,
     '',
-    'To repeat it: `npm ci` in `bench/peers`, then `npm run bench -- peers`. Another OpenWOP host joins with',
+    'To repeat it: `npm ci --ignore-scripts` in `bench/peers`, then `npm run bench -- peers`. Another OpenWOP host joins with',
     '`--host URL --key KEY --workflow ID`. The rounds are in `docs/performance/peers.json`.',
   ];
 }

@@ -189,8 +189,8 @@ export async function measurePeers(options: PeerOptions): Promise<PeerReport> {
       const server = await peer.start(() => postgres.get());
       const lists = { runsPerSecond: [], aloneP50Ms: [], p99Ms: [], cpuPerRunUs: [] };
       contestants.push({ peer, server, result: { name: peer.name, about: peer.about, ...lists } });
-      await load(loadOf(peer, server, CONCURRENCY, options.seconds));
-      await load(loadOf(peer, server, 1, options.seconds / 5));
+      await load(loadOf(peer, server, CONCURRENCY, options.seconds * 2));
+      await load(loadOf(peer, server, 1, (options.seconds / 5) * 2));
     }
     for (let round = 1; round <= options.rounds; round++) {
       await untilQuiet(options.patienceMs);

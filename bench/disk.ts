@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { api, type BenchServer, KEY, startCapstan } from './servers.ts';
+import { api } from './api.ts';
+import { type BenchServer, KEY, startCapstan } from './servers.ts';
 
 /** Calls by which a database writes its files, and those by which it makes sure of it. */
 const WRITES = 'pwrite64,ftruncate,fallocate';

@@ -13,6 +13,7 @@ import { insertRun } from '../src/store/log.ts';
 import type { Statement } from '../src/store/sql.ts';
 import { digits, firstIdAt } from '../src/system/ids.ts';
 import { type BenchServer, KEY, startCapstan } from './servers.ts';
+import { median } from './statistics.ts';
 
 const RUNS = 500_000;
 const ANNOTATIONS_PER_RUN = 2;
@@ -46,10 +47,9 @@ async function ask({ url }: BenchServer, query: string): Promise<void> {
     ({ runs } = (await response.json()) as { runs: number });
     times.push(performance.now() - started);
   }
-  const median = times.sort((a, b) => a - b)[Math.floor(ASKED / 2)]!;
   const cpuMs = ((await cpuSeconds(url)) - busy) * (1_000 / ASKED);
   console.log(
-    `  GET feedback/summary${query}: ${median.toFixed(0)} ms (${cpuMs.toFixed(0)} of them busy) over ${runs} runs` +
+    `  GET feedback/summary${query}: ${median(times).toFixed(0)} ms (${cpuMs.toFixed(0)} of them busy) over ${runs} runs` +
       ' (under 300 wanted)',
   );
 }
@@ -59,31 +59,43 @@ async function cpuSeconds(url: string): Promise<number> {
   return Number(/^capstan_process_cpu_seconds_total (\S+)/m.exec(text)?.[1]);
 }
 
-/** Written as the host writes it, but in one transaction. */
-function fill(database: DatabaseSync): void {
+/** Writes runs as the host does, but in one transaction; `more` is written with each. */
+export function plantRuns(
+  database: DatabaseSync,
+  runs: number,
+  more: (write: (statement: Statement) => void, place: Place, index: number, at: number) => void = () => {},
+): void {
   const write = writerFor(database);
   const first = Date.now() - MONTH_MS;
   database.exec('PRAGMA synchronous = OFF; BEGIN IMMEDIATE');
-  for (let index = 0; index < RUNS; index++) {
-    const at = first + Math.floor((index / RUNS) * MONTH_MS);
+  for (let index = 0; index < runs; index++) {
+    const at = first + Math.floor((index / runs) * MONTH_MS);
     const runId = `${firstIdAt(at, RUN_PREFIX)}000${digits(index, 10)}`;
     const place = { tenant: TENANT, run_id: runId, workspace: null, workflow_id: `workflow-${index % 20}` };
-    write(insertRun({ ...RUN, ...place, created_at: at, updated_at: at, ended_at: index % 999 === 0 ? null : at }));
+    const ending =
+      index % 999 === 0
+        ? { status: 'running', ended_at: null }
+        : { status: index % 50 === 0 ? 'failed' : 'completed', ended_at: at };
+    write(insertRun({ ...RUN, ...place, created_at: at, updated_at: at, ...ending }));
+    more(write, place, index, at);
+  }
+  database.exec('COMMIT');
+}
+
+type Place = Pick<AnnotationRow, 'tenant' | 'run_id' | 'workspace' | 'workflow_id'>;
+
+function fill(database: DatabaseSync): void {
+  plantRuns(database, RUNS, (write, place, index, at) => {
     for (let count = 0; count < ANNOTATIONS_PER_RUN; count++) {
       const row = annotation(place, index * ANNOTATIONS_PER_RUN + count, at);
       write(markRun(row, { annotated: true, corrected: row.kind === 'correction', flagged: row.kind === 'flag' }));
       if (row.kind === 'rating') write(countRating(row));
       write(insertAnnotation(row));
     }
-  }
-  database.exec('COMMIT');
+  });
 }
 
-function annotation(
-  place: Pick<AnnotationRow, 'tenant' | 'run_id' | 'workspace' | 'workflow_id'>,
-  number: number,
-  at: number,
-): AnnotationRow {
+function annotation(place: Place, number: number, at: number): AnnotationRow {
   const kind = (['rating', 'correction', 'rating', 'flag'] as const)[number % 4]!;
   const nodeId = `node-${number % 11}`;
   return {

@@ -2,9 +2,10 @@
  * Everything that one tenant can do to a host: `node noise.ts <url> <key> <kinds>`. It prints a line when all of it is
  * under way, and ends when its input does. `kinds` picks some of it, as in `runs,streams`; all of it by default.
  */
-import { Agent, get, request } from 'node:http';
+import { Agent, get } from 'node:http';
 import { argv, stdin } from 'node:process';
 import { fileURLToPath } from 'node:url';
+import { call } from './request.ts';
 
 /** The path under which definitions are registered. */
 export const WORKFLOWS = '/v1/host/capstan/workflows';
@@ -104,26 +105,4 @@ function withSchema(count: number): object {
   );
   const config = { questions: [{ id: 'q', question: '?', schema: { type: 'object', properties } }] };
   return definition(`noisy-schema-${count % 50}`, [node('ask', 'core.clarificationGate', config)]);
-}
-
-/** Sends one request. */
-export function call(
-  agent: Agent,
-  url: string,
-  key: string,
-  method: string,
-  path: string,
-  body?: object,
-): Promise<{ readonly status: number; readonly text: string }> {
-  return new Promise((resolve, reject) => {
-    const headers = { authorization: `Bearer ${key}`, ...(body ? { 'content-type': 'application/json' } : {}) };
-    const sent = request(url + path, { method, agent, headers }, (response) => {
-      let text = '';
-      response.setEncoding('utf8').on('data', (chunk: string) => {
-        text += chunk;
-      });
-      response.on('end', () => resolve({ status: response.statusCode!, text }));
-    });
-    sent.on('error', reject).end(body && JSON.stringify(body));
-  });
 }

@@ -3,8 +3,10 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { fileURLToPath } from 'node:url';
-import { call, noisyDefinitions, WORKFLOWS } from './noise.ts';
+import { noisyDefinitions, WORKFLOWS } from './noise.ts';
+import { call } from './request.ts';
 import { type BenchServer, startCapstan } from './servers.ts';
+import { median } from './statistics.ts';
 
 const QUIET = 'bench-key-of-quiet';
 const NOISY = 'bench-key-of-noisy';
@@ -43,8 +45,7 @@ export async function benchNoisyNeighbour(): Promise<void> {
   } finally {
     await capstan.stop();
   }
-  const median = [...ratios].sort((a, b) => a - b)[Math.floor(ratios.length / 2)]!;
-  console.log(`  median ratio of p99 ${median.toFixed(2)} (under 3 wanted)`);
+  console.log(`  median ratio of p99 ${median(ratios).toFixed(2)} (under 3 wanted)`);
 }
 
 const agent = new Agent({ keepAlive: true });

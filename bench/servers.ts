@@ -1,21 +1,24 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-/** What the kernel counts CPU time in. */
-const TICK_MS = 10;
-
+/** The key of the tenant that every load belongs to. */
 export const KEY = 'bench-key-of-alpha';
 
+/** A program that a load is put on. */
 export interface BenchServer {
   readonly url: string;
   readonly pid: number;
   /** Where its data is. */
   readonly folder: string;
+  readonly environment: Record<string, string>;
+  /** Ends it at once, and leaves its data. */
+  kill(): Promise<void>;
+  /** Ends it and takes its data away. */
   stop(): Promise<void>;
 }
 
@@ -33,38 +36,49 @@ export function startCapstan(environment: Record<string, string> = {}): Promise<
   });
 }
 
-/** Asks a host that must answer with success. */
-// biome-ignore lint/suspicious/noExplicitAny: a client for a handful of replies
-export async function api({ url }: BenchServer, method: string, path: string, body?: unknown): Promise<any> {
-  const response = await fetch(url + path, {
-    method,
-    headers: { authorization: `Bearer ${KEY}`, ...(body ? { 'content-type': 'application/json' } : {}) },
-    ...(body ? { body: JSON.stringify(body) } : {}),
+/** Kills a host, and starts it again on what it left behind, once the time has come. */
+export async function restartCapstan(host: BenchServer, notBefore: number): Promise<BenchServer> {
+  await host.kill();
+  await new Promise((resolve) => setTimeout(resolve, Math.max(0, notBefore - Date.now())));
+  return start((folder) => [path('../src/cli/main.ts'), 'serve', '--data', folder], host.environment, {
+    folder: host.folder,
   });
-  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
-  return response.json();
 }
 
-export function startLimit(): Promise<BenchServer> {
-  return start((folder) => [path('./limit.ts'), folder], {});
+/** The limit program, with two or three commits for each run. */
+export function startLimit(commits: 2 | 3 = 2): Promise<BenchServer> {
+  return start((folder) => [path('./limit.ts'), folder, String(commits)], {});
 }
 
-async function start(
+interface StartOptions {
+  /** Where its data is; a new folder by default. */
+  readonly folder?: string;
+  /** How it is told to end. */
+  readonly ending?: NodeJS.Signals;
+}
+
+/** A program that says what it listens on, as the host does. */
+export async function start(
   argumentsFor: (folder: string) => string[],
   environment: Record<string, string>,
+  { folder = mkdtempSync(join(tmpdir(), 'capstan-bench-')), ending = 'SIGKILL' }: StartOptions = {},
 ): Promise<BenchServer> {
-  const folder = mkdtempSync(join(tmpdir(), 'capstan-bench-'));
   const child = spawn(process.execPath, argumentsFor(folder), {
     env: { ...process.env, ...environment },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    child.kill(signal);
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  };
   return {
     url: await announcedUrl(child),
     pid: child.pid!,
     folder,
+    environment,
+    kill: () => end('SIGKILL'),
     stop: async () => {
-      child.kill('SIGKILL');
-      if (child.exitCode === null) await once(child, 'exit');
+      await end(ending);
       rmSync(folder, { recursive: true, force: true });
     },
   };
@@ -76,10 +90,4 @@ async function announcedUrl(child: ChildProcess): Promise<string> {
     if (url) return url;
   }
   throw new Error('the server ended before it was listening');
-}
-
-/** The processor time that a process has used since it was started. */
-export function cpuMs(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 }

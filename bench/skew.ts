@@ -1,5 +1,6 @@
+import { api } from './api.ts';
 import { openDatabase } from './database.ts';
-import { api, type BenchServer, startCapstan } from './servers.ts';
+import { type BenchServer, startCapstan } from './servers.ts';
 
 const SKEWS_MS = [60_000, -60_000];
 const DELAY_MS = 3_000;

@@ -8,7 +8,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { bundleProgram } from '../scripts/bundle.ts';
-import { cpuMs, KEY } from './servers.ts';
+import { cpuOfTree } from './processor.ts';
+import { KEY } from './servers.ts';
+import { median } from './statistics.ts';
 
 const ROUNDS = 5;
 const REST_MS = 5_000;
@@ -37,8 +39,8 @@ export async function benchStart(): Promise<void> {
     rmSync(caches, { recursive: true, force: true });
     const names = Object.keys(rounds[0]!.package);
     const row = (name: string) => ({
-      sources: median(rounds.map(({ sources }) => sources[name]!)),
-      package: median(rounds.map((round) => round.package[name]!)),
+      sources: rounded(rounds.map(({ sources }) => sources[name]!)),
+      package: rounded(rounds.map((round) => round.package[name]!)),
     });
     console.table(Object.fromEntries(names.map((name) => [name, row(name)])));
   } finally {
@@ -66,12 +68,12 @@ async function roundOf(program: string, cache: string): Promise<Figures> {
   try {
     const url = await listening(child.stdout);
     const readyMs = performance.now() - started;
-    const readyCpuMs = cpuMs(child.pid!);
+    const readyCpuMs = cpuOfTree(child.pid!);
     await wait(REST_MS);
     const restMb = residentMb(child.pid!);
-    const before = cpuMs(child.pid!);
+    const before = cpuOfTree(child.pid!);
     await wait(REST_MS);
-    const restCpuMs = cpuMs(child.pid!) - before;
+    const restCpuMs = cpuOfTree(child.pid!) - before;
     const callEnv = { ...env, CAPSTAN_URL: url, CAPSTAN_KEY: KEY };
     const versionMs = await timeOf([program, '--version'], callEnv);
     const listMs = await timeOf([program, 'runs', 'list'], callEnv);
@@ -139,6 +141,6 @@ function wait(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-function median(values: readonly number[]): number {
-  return Math.round([...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]!);
+function rounded(values: readonly number[]): number {
+  return Math.round(median(values));
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { api, type BenchServer, KEY, startCapstan } from './servers.ts';
+import { api } from './api.ts';
+import { type BenchServer, KEY, startCapstan } from './servers.ts';
 
 const STREAMS = Number(process.argv[3] ?? 2_000);
 const STEPS = 40;

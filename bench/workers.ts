@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { createClient } from '../src/client/index.ts';
 import type { WorkflowDefinition } from '../src/protocol/running/workflows.ts';
 import { KEY, startCapstan } from './servers.ts';
+import { median } from './statistics.ts';
 
 const WORKERS = [1, 2, 4];
 const ATTEMPTS = Number(process.env.BENCH_ATTEMPTS ?? '600');
@@ -67,8 +68,4 @@ function oneNode(typeId: string): WorkflowDefinition {
     metadata: {},
     settings: {},
   };
-}
-
-function median(times: readonly number[]): number {
-  return [...times].sort((a, b) => a - b)[Math.floor(times.length / 2)]!;
 }

@@ -1,7 +1,8 @@
 import { type Command, Option } from 'commander';
-import { type Client, createClient } from '../client/index.ts';
+import type { Client } from '../client/index.ts';
 import { currentLogin } from './credentials.ts';
 import { EXIT, type ExitCode } from './exit.ts';
+import { hostClient } from './host-client.ts';
 import type { Terminal } from './terminal.ts';
 import { coloured, type Paint, plain } from './text.ts';
 
@@ -110,7 +111,7 @@ function contextOf(terminal: Terminal, isJson: boolean, isQuiet: boolean): Conte
     isJson,
     isQuiet,
     paint: terminal.hasColours ? coloured : plain,
-    client: async () => createClient(await currentLogin(terminal.environment)),
+    client: async () => hostClient(await currentLogin(terminal.environment)),
     show(value, words, quiet = () => []) {
       if (isJson) print(value === undefined ? [] : [JSON.stringify(value)]);
       else print(isQuiet ? quiet() : words());

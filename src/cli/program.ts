@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { VERSION } from '../version.ts';
-import { mountCommand, mountGroup, type Outcome } from './command.ts';
+import { type CommandGroup, type CommandSpec, mountCommand, mountGroup, type Outcome } from './command.ts';
 import { COMMANDS, GROUPS } from './commands/index.ts';
 import { describeError, errorEnvelope } from './error-report.ts';
 import { EXIT, type ExitCode } from './exit.ts';
@@ -10,7 +10,7 @@ import type { Terminal } from './terminal.ts';
 export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const outcome: Outcome = { code: EXIT.done };
   try {
-    const program = programOf(terminal, outcome);
+    const program = programOf(args, terminal, outcome);
     await addServe(program, args);
     await program.parseAsync(args, { from: 'user' });
     return outcome.code;
@@ -33,7 +33,7 @@ Which host and key:
 A first run:
   $ capstan runs start support-triage --set subject='I cannot log in' --set plan=pro --wait`;
 
-function programOf(terminal: Terminal, outcome: Outcome): Command {
+function programOf(args: readonly string[], terminal: Terminal, outcome: Outcome): Command {
   const program = new Command('capstan')
     .description('An OpenWOP host: run agent workflows you can watch, pause, judge and replay')
     .version(VERSION)
@@ -41,10 +41,16 @@ function programOf(terminal: Terminal, outcome: Outcome): Command {
     .showHelpAfterError('Run the command with --help to see its usage.')
     .addHelpText('after', HELP)
     .exitOverride();
-  for (const spec of COMMANDS) mountCommand(program, spec, terminal, outcome);
-  for (const group of GROUPS) mountGroup(program, group, terminal, outcome);
+  const isNamed = ({ name, aliases = [] }: Named): boolean => name === args[0] || aliases.includes(args[0]!);
+  // Who names a command needs no other: to describe all of them takes longer than most commands.
+  const [commands, groups] = [COMMANDS.filter(isNamed), GROUPS.filter(isNamed)];
+  const isKnown = args[0] === 'serve' || commands.length + groups.length > 0;
+  for (const spec of isKnown ? commands : COMMANDS) mountCommand(program, spec, terminal, outcome);
+  for (const group of isKnown ? groups : GROUPS) mountGroup(program, group, terminal, outcome);
   return program;
 }
+
+type Named = Pick<CommandSpec | CommandGroup, 'name' | 'aliases'>;
 
 /** Loads the host code only for `serve`, because it would slow down every other command. */
 async function addServe(program: Command, args: readonly string[]): Promise<void> {

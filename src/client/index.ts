@@ -10,7 +10,8 @@ export {
 } from './client.ts';
 export { type DiscoveryDocument, isCapstan, isShown } from './discovery.ts';
 export { NotProvidedError, RefusedError, UnreachableError } from './errors.ts';
-export type { Machine } from './machine.ts';
+export type { HttpAnswer, HttpRequest, Machine } from './machine.ts';
+export { platform } from './machine.ts';
 export { OPERATIONS, type OperationName, type Page } from './operations.ts';
 export type { RetryPolicy } from './retry.ts';
 export type { EventPayload, EventType, RunEvent } from './run-event.ts';

@@ -1,6 +1,27 @@
+/** What a client asks for: a part of what `fetch` takes. */
+export interface HttpRequest {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly signal?: AbortSignal;
+  readonly redirect?: 'error';
+  readonly mode?: 'no-cors';
+}
+
+/** What a client needs of an answer: a part of what `fetch` gives. */
+export interface HttpAnswer {
+  readonly ok: boolean;
+  readonly status: number;
+  readonly headers: { get(name: string): string | null };
+  readonly body: ReadableStream<Uint8Array> | null;
+  readonly type?: string;
+  text(): Promise<string>;
+}
+
 /** The platform services of a client: network, time and randomness. Tests pass their own. */
 export interface Machine {
-  readonly fetch: typeof fetch;
+  /** Sends a request; `fetch` itself will do. */
+  readonly fetch: (url: string, request: HttpRequest) => Promise<HttpAnswer>;
   /** Epoch milliseconds. */
   now(): number;
   /** Calls the action after a delay; returns a function that cancels it. */

@@ -1,4 +1,5 @@
 import { isTerminalStatus } from '../protocol/running/run-status.ts';
+import type { HttpAnswer } from './machine.ts';
 import { Backoff, RESTART_RETRY } from './retry.ts';
 import { parseEvents, type ServerSentEvent } from './server-sent-events.ts';
 import { type Request, type Transport, unreachable } from './transport.ts';
@@ -59,7 +60,7 @@ export async function* resumableStream(
 /** Yields the bytes of a response and aborts the connection after too long a silence. */
 async function* withSilenceTimeout(
   { machine, url }: Transport,
-  { body }: Response,
+  { body }: HttpAnswer,
   connection: AbortController,
 ): AsyncGenerator<Uint8Array> {
   const reader = body!.getReader();

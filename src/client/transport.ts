@@ -1,6 +1,6 @@
 import { defined, isObject } from '../protocol/format/json.ts';
 import { RefusedError, UnreachableError } from './errors.ts';
-import type { Machine } from './machine.ts';
+import type { HttpAnswer, Machine } from './machine.ts';
 import { Backoff, type RetryPolicy } from './retry.ts';
 
 /** One HTTP request, before host URL and credential are added. */
@@ -44,7 +44,7 @@ export class Transport {
   }
 
   /** Sends a request once; throws RefusedError for a status that is not 2xx. */
-  async open({ method, path, query, body, headers, signal }: Request): Promise<Response> {
+  async open({ method, path, query, body, headers, signal }: Request): Promise<HttpAnswer> {
     const pending = this.machine.fetch(this.url + path + queryText(query), {
       method,
       headers: {
@@ -122,7 +122,7 @@ function queryText(query: Readonly<Record<string, unknown>> = {}): string {
     : `?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]))}`;
 }
 
-function refusalOf({ status, headers }: Response, text: string, machine: Machine): RefusedError {
+function refusalOf({ status, headers }: HttpAnswer, text: string, machine: Machine): RefusedError {
   const { error, message, details } = envelopeOf(text);
   return new RefusedError({
     status,

@@ -1,6 +1,14 @@
 import { fold } from '../engine/run/fold.ts';
 import type { Run } from '../engine/run/run.ts';
-import { findRun, type RunRow, readEvents, type StoredEvent, type Visibility } from '../store/log.ts';
+import {
+  findRun,
+  type NewsRow,
+  type RunRow,
+  readEvents,
+  readNews,
+  type StoredEvent,
+  type Visibility,
+} from '../store/log.ts';
 import { coveredBy, DamagedLog, logSeal } from '../store/log-digest.ts';
 import type { Store } from '../store/store.ts';
 import { damageOf } from '../store/verify-log.ts';
@@ -19,6 +27,14 @@ const CACHED_EVENTS_MAX = 20_000;
 const RUN_WEIGHT = 20;
 /** Runs that have ended are cached from this many events on; shorter ones are cheap to fold again. */
 const ENDED_EVENTS_MIN = 100;
+
+/** How far a run was, and events of its log, as one read found them. */
+interface RunNews {
+  readonly status: string;
+  /** The sequence of the last event, which need not be among these. */
+  readonly sequence: number;
+  readonly events: StoredEvent[];
+}
 
 /** Reads and folds runs, with a cache of folded runs: reading one again costs only the events appended since. */
 export class RunReader {
@@ -98,6 +114,16 @@ export class RunReader {
   /** Reads one page of stored events after a sequence. */
   events({ run_id, tenant }: RunRow, after: number, limit = EVENTS_PER_PAGE): Promise<StoredEvent[]> {
     return this.#store.read<StoredEvent>(readEvents({ tenant, runId: run_id }, after, limit));
+  }
+
+  /** Reads one page of stored events together with the state of the run; undefined if the caller cannot see it. */
+  async news(visibility: Visibility, runId: string, after: number, limit: number): Promise<RunNews | undefined> {
+    const rows = await this.#store.read<NewsRow>(readNews(visibility, runId, after, limit));
+    if (!rows[0]) return undefined;
+    const events = rows.flatMap(({ sequence, type, body, hidden }) =>
+      sequence === null ? [] : [{ sequence, type, body, hidden }],
+    );
+    return { status: rows[0].status, sequence: rows[0].last, events };
   }
 }
 

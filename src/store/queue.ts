@@ -125,16 +125,23 @@ interface ClaimOptions {
 
 const COLUMNS = 'work_id, kind, tenant, payload, epoch, wakes, crashes, strikes';
 const FREE = 'owner IS NULL AND quarantined_at IS NULL';
+/**
+ * The time, asked for once in a statement. PostgreSQL takes its clock for something else at each row, so without this it
+ * would look at every item that waits, and not only at those that an index says are due.
+ */
+const NOW = '(SELECT $now)';
 
 /** Claims free items that are due, oldest first; of suspects the one first that is suspected of the fewest deaths. */
 export function claimDue(owner: string, limit: number, options: ClaimOptions = {}): Write {
   const { except = [], tenant, isSuspect = false, suspectFrom = 1 } = options;
   const ofTenant = tenant === undefined ? '' : `AND tenant = $${except.length + 3}`;
   return {
-    sql: `UPDATE work SET owner = $1, epoch = epoch + 1, due_at = NULL WHERE work_id IN (
-            SELECT work_id FROM work WHERE ${FREE} AND due_at <= $now AND strikes ${isSuspect ? '>=' : '<'} ${suspectFrom}
+    sql: `WITH due AS MATERIALIZED (
+            SELECT work_id FROM work WHERE ${FREE} AND due_at <= ${NOW} AND strikes ${isSuspect ? '>=' : '<'} ${suspectFrom}
             ${notOf(except, 3)} ${ofTenant} ORDER BY ${isSuspect ? 'strikes, due_at' : 'due_at'} LIMIT $2 $skipLocked
-          ) AND owner IS NULL RETURNING ${COLUMNS}`,
+          )
+          UPDATE work SET owner = $1, epoch = epoch + 1, due_at = NULL
+          WHERE work_id IN (SELECT work_id FROM due) AND owner IS NULL RETURNING ${COLUMNS}`,
     params: [owner, limit, ...except, ...(tenant === undefined ? [] : [tenant])],
     returns: true,
   };
@@ -191,16 +198,17 @@ interface StrikeOptions {
  */
 export function freeOrphans(limit: number, { kind, strikesMax }: StrikeOptions): Write {
   return {
-    sql: `UPDATE work SET owner = NULL, due_at = $now, crashes = crashes + 1,
+    sql: `WITH orphans AS MATERIALIZED (
+            SELECT work_id FROM work WHERE owner IS NOT NULL
+              AND NOT EXISTS (SELECT 1 FROM hosts WHERE host_id = work.owner AND alive_until >= ${NOW})
+            LIMIT $1 $skipLocked
+          )
+          UPDATE work SET owner = NULL, due_at = $now, crashes = crashes + 1,
             strikes = CASE WHEN kind = $2 THEN strikes + 1 ELSE strikes END,
             quarantined_at = CASE WHEN kind = $2 AND (strikes > $3 OR strikes = $3 AND NOT EXISTS (
               SELECT 1 FROM work other WHERE other.strikes >= $3 AND other.work_id <> work.work_id
             )) THEN $now ELSE quarantined_at END
-          WHERE work_id IN (
-            SELECT work_id FROM work WHERE owner IS NOT NULL
-              AND NOT EXISTS (SELECT 1 FROM hosts WHERE host_id = work.owner AND alive_until >= $now)
-            LIMIT $1 $skipLocked
-          ) RETURNING work_id, tenant, strikes, quarantined_at`,
+          WHERE work_id IN (SELECT work_id FROM orphans) RETURNING work_id, tenant, strikes, quarantined_at`,
     params: [limit, kind, strikesMax],
     returns: true,
   };
@@ -358,7 +366,7 @@ export interface DueKind {
 export function countDue(limit: number): Statement {
   return sql(
     `SELECT kind, COUNT(*) AS count, MAX($now - NULLIF(due_at, 0)) AS lag FROM (
-       SELECT kind, due_at FROM work WHERE ${FREE} AND due_at <= $now ORDER BY due_at LIMIT $1
+       SELECT kind, due_at FROM work WHERE ${FREE} AND due_at <= ${NOW} ORDER BY due_at LIMIT $1
      ) due GROUP BY kind`,
     limit,
   );

@@ -264,37 +264,82 @@ const SAVEPOINT: Statement = { sql: 'SAVEPOINT unit', params: [] };
 const RELEASE: Statement = { sql: 'RELEASE unit', params: [] };
 const ROLLBACK_UNIT: Statement = { sql: 'ROLLBACK TO unit', params: [] };
 
-/** Commits units in one transaction. Each has its own savepoint, so a unit that fails is rolled back alone. */
+/**
+ * Commits units in one transaction, without savepoints at first: nearly always all of them succeed. If one fails when
+ * a part of it is written, the transaction is undone and made again with a savepoint for each, so that it fails alone.
+ */
 function commitGroup(connection: Connection, ownership: Ownership, units: readonly Unit[]): (CommitOutcome | Error)[] {
   try {
-    connection.run(BEGIN);
-    ownership.check();
-    const outcomes = units.map((unit) => commitUnit(connection, unit));
-    connection.run(COMMIT);
-    return outcomes;
+    return (
+      transact(connection, ownership, units, commitWhole) ?? transact(connection, ownership, units, commitUndoable)!
+    );
   } catch (error) {
     if (connection.isInTransaction) connection.run(ROLLBACK);
     throw error instanceof StoreFailure ? error : new StoreFailure('SQLite: the transaction failed.', { cause: error });
   }
 }
 
-function commitUnit(connection: Connection, unit: Unit): CommitOutcome | Error {
+/** Undefined, and nothing written, if `commitUnit` gives up on a unit. */
+function transact(
+  connection: Connection,
+  ownership: Ownership,
+  units: readonly Unit[],
+  commitUnit: (connection: Connection, unit: Unit) => CommitOutcome | Error | undefined,
+): (CommitOutcome | Error)[] | undefined {
+  connection.run(BEGIN);
+  ownership.check();
+  const outcomes: (CommitOutcome | Error)[] = [];
+  for (const unit of units) {
+    const outcome = commitUnit(connection, unit);
+    if (!outcome) {
+      // A disk that is full has ended the transaction already.
+      if (connection.isInTransaction) connection.run(ROLLBACK);
+      return undefined;
+    }
+    outcomes.push(outcome);
+  }
+  connection.run(COMMIT);
+  return outcomes;
+}
+
+/** Undefined if the unit fails when a part of it may be written. */
+function commitWhole(connection: Connection, unit: Unit): CommitOutcome | undefined {
+  try {
+    const { outcome, isUnwritten } = applyUnit(connection, unit);
+    return outcome.committed || isUnwritten ? outcome : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Undoes the unit alone if it fails. */
+function commitUndoable(connection: Connection, unit: Unit): CommitOutcome | Error {
   connection.run(SAVEPOINT);
   try {
-    const rows: Row[][] = [];
-    for (const write of unit) {
-      const outcome = connection.write(write);
-      if (write.expect !== undefined && outcome.touched !== write.expect) {
-        connection.run(ROLLBACK_UNIT);
-        return { committed: false, failedExpectation: write.expectation ?? '' };
-      }
-      if (write.returns) rows.push(outcome.rows);
-    }
-    return { committed: true, rows };
+    const { outcome } = applyUnit(connection, unit);
+    if (!outcome.committed) connection.run(ROLLBACK_UNIT);
+    return outcome;
   } catch (error) {
     connection.run(ROLLBACK_UNIT);
     return isOfTheStore(error) ? new StoreFailure('SQLite: a statement failed.', { cause: error }) : (error as Error);
   } finally {
     connection.run(RELEASE);
   }
+}
+
+/** Makes the writes of a unit, up to the first whose expectation fails. */
+function applyUnit(
+  connection: Connection,
+  unit: Unit,
+): { readonly outcome: CommitOutcome; readonly isUnwritten: boolean } {
+  const rows: Row[][] = [];
+  for (const write of unit) {
+    const { touched, rows: found } = connection.write(write);
+    if (write.expect !== undefined && touched !== write.expect) {
+      const outcome = { committed: false, failedExpectation: write.expectation ?? '' } as const;
+      return { outcome, isUnwritten: write === unit[0] && touched === 0 };
+    }
+    if (write.returns) rows.push(found);
+  }
+  return { outcome: { committed: true, rows }, isUnwritten: false };
 }

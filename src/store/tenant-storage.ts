@@ -11,12 +11,11 @@ const MERGED = '*';
 
 const ADD = 'ON CONFLICT (tenant, shard) DO UPDATE SET bytes = tenant_storage.bytes + excluded.bytes';
 
+const COUNT = `INSERT INTO tenant_storage (tenant, shard, bytes) VALUES ($1, $2, $3) ${ADD}`;
+
 /** Counts bytes that a tenant stores with this unit. */
 export function countBytes({ tenant, shard }: StorageShard, bytes: number): Write {
-  return {
-    sql: `INSERT INTO tenant_storage (tenant, shard, bytes) VALUES ($1, $2, $3) ${ADD}`,
-    params: [tenant, shard, bytes],
-  };
+  return { sql: COUNT, params: [tenant, shard, bytes] };
 }
 
 /** Gives back the bytes of a run's row. It must still exist: this comes before its deletion. */

@@ -90,10 +90,10 @@ onEachStore('the client', (host) => {
       ...platform,
       // Comes back at once, so that the run is still on its way at the last cut.
       chance: () => 0,
-      fetch: ((url, init) => {
-        if (String(url).includes('/events')) connections++;
-        return platform.fetch(url, init);
-      }) as typeof fetch,
+      fetch: (...asked: Parameters<typeof platform.fetch>) => {
+        if (asked[0].includes('/events')) connections++;
+        return platform.fetch(...asked);
+      },
     };
     const follower = createClient({ url: proxy.url, key: KEYS.editor.key, machine });
     const { runId } = await client().createRun({ workflowId });

@@ -49,6 +49,28 @@ describe('hosts that share PostgreSQL', () => {
     return outcome.committed ? outcome.rows[0]!.map(({ work_id }) => work_id) : [];
   };
 
+  it('look only at what is due when they claim work, however much waits', async () => {
+    const waiting = Array.from(
+      { length: 3_000 },
+      (_, index) => `('w${index}', 'k', 'alpha', '', 8e12 + ${index}, 0, 0, 0)`,
+    );
+    await other.query(
+      `INSERT INTO work (work_id, kind, tenant, payload, due_at, epoch, wakes, crashes) VALUES ${waiting.join(', ')}`,
+    );
+    await other.query('ANALYZE work');
+    const { sql: text, params } = claimDue('host-a', 10);
+    const expanded = text.replaceAll('$now', '(extract(epoch from clock_timestamp()) * 1000)::bigint');
+    const { rows } = await other.query({
+      text: `EXPLAIN (ANALYZE, FORMAT JSON) ${expanded.replaceAll('$skipLocked', 'FOR UPDATE SKIP LOCKED')}`,
+      values: [...params],
+    });
+    const plan = JSON.stringify(rows);
+    const looked = [...plan.matchAll(/"(?:Actual Rows|Rows Removed by Filter)":\s*([\d.]+)/g)].map(([, count]) =>
+      Number(count),
+    );
+    expect(Math.max(...looked), plan).toBeLessThan(100);
+  });
+
   it('have committed a unit when it has arrived: nothing waits for an answer to reach them', async () => {
     await store.commit([keepAlive('host-a', 1_000)]);
     const letThrough = proxy.holdAnswers();

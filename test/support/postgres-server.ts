@@ -40,6 +40,11 @@ export class PostgresServer {
     this.port = port;
   }
 
+  /** The process that all others of the server are children of. */
+  get pid(): number {
+    return this.#process!.pid!;
+  }
+
   get address(): string {
     return `127.0.0.1:${this.port}`;
   }

@@ -1,8 +1,9 @@
-import { createClient, isShown, RefusedError } from '../../client/index.ts';
+import { isShown, RefusedError } from '../../client/index.ts';
 import { VERSION } from '../../version.ts';
 import type { CommandSpec } from '../command.ts';
 import { credentialsPath, currentLogin, isReadableByOthers, type Login } from '../credentials.ts';
 import { EXIT } from '../exit.ts';
+import { hostClient } from '../host-client.ts';
 import type { Terminal } from '../terminal.ts';
 import { checkKey } from './login.ts';
 
@@ -40,7 +41,7 @@ export const doctor: CommandSpec = {
   async run(context) {
     const { terminal, paint } = context;
     const login = await currentLogin(terminal.environment);
-    const discovery = await createClient(login).getCapabilities();
+    const discovery = await hostClient(login).getCapabilities();
     const served = Object.keys(FAMILIES).filter((name) => isShown(discovery, FAMILIES[name]!));
     const { name = 'unknown', version = '' } = (discovery.implementation ?? {}) as { name?: string; version?: string };
     const findings: Finding[] = [

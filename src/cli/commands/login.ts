@@ -1,7 +1,8 @@
-import { createClient, RefusedError } from '../../client/index.ts';
+import { RefusedError } from '../../client/index.ts';
 import type { CommandSpec } from '../command.ts';
 import { credentialsPath, currentLogin, normalizeUrl, removeLogin, saveLogin } from '../credentials.ts';
 import { EXIT, UsageError } from '../exit.ts';
+import { hostClient } from '../host-client.ts';
 
 /** `capstan login`; stores the key only after the host has accepted it. */
 export const login: CommandSpec = {
@@ -16,7 +17,7 @@ export const login: CommandSpec = {
     const typed = terminal.isInteractive ? await terminal.askSecret(`Key for ${url}: `) : await terminal.input();
     const key = typed.trim();
     if (key === '') throw new UsageError('No key given. Type it at the prompt, or pass it on standard input.');
-    const { implementation } = await createClient({ url, key }).getCapabilities();
+    const { implementation } = await hostClient({ url, key }).getCapabilities();
     await checkKey(url, key);
     await saveLogin(environment, url, key);
     const { name = 'a host' } = (implementation ?? {}) as { name?: string };
@@ -31,7 +32,7 @@ export const login: CommandSpec = {
 export async function checkKey(url: string, key: string): Promise<void> {
   try {
     // Every OpenWOP host has this route and checks the key before it looks for the run.
-    await createClient({ url, key }).getRun('run-that-does-not-exist');
+    await hostClient({ url, key }).getRun('run-that-does-not-exist');
   } catch (error) {
     if (!(error instanceof RefusedError) || error.status === 401) throw error;
   }

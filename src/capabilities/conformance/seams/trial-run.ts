@@ -52,18 +52,21 @@ export async function awaitRun(
 ): Promise<TrialRun | Refusal> {
   const row = await services.runs.row(caller, runId);
   if (!row) return NOT_FOUND;
-  const { status } = await settle(services, row, signal);
+  const status = await settle(services, row, signal);
   return { runId, status, events: await eventsOf(services.runtime, row) };
 }
 
-async function settle({ events, runtime }: TrialServices, row: RunRow, signal: AbortSignal): Promise<RunRow> {
+/** The status in which the run rests, or that it had when it was last seen. */
+async function settle({ events, runtime }: TrialServices, row: RunRow, signal: AbortSignal): Promise<string> {
   const giveUpAt = runtime.clock.now() + WAIT_MS;
-  for (let after = -1; ; ) {
-    const left = Math.max(0, giveUpAt - runtime.clock.now());
-    const { row: now, events: found } = await events.poll(row, after, left, signal);
-    after = found.at(-1)?.sequence ?? after;
-    const isQuiet = (isTerminalStatus(now.status) || now.status.startsWith('waiting-')) && after >= now.sequence;
-    if (isQuiet || signal.aborted || runtime.clock.now() >= giveUpAt) return now;
+  for (let after = -1, { status } = row; ; ) {
+    const waitMs = Math.max(0, giveUpAt - runtime.clock.now());
+    const polled = await events.poll({ tenant: row.tenant }, row.run_id, after, { waitMs, signal });
+    if (!polled) return status;
+    status = polled.status;
+    after = polled.events.at(-1)?.sequence ?? after;
+    const isQuiet = (isTerminalStatus(status) || status.startsWith('waiting-')) && after >= polled.sequence;
+    if (isQuiet || signal.aborted || runtime.clock.now() >= giveUpAt) return status;
   }
 }
 

@@ -2,8 +2,9 @@ import { isTerminalEvent } from '../../../protocol/running/events.ts';
 import { isTerminalStatus } from '../../../protocol/running/runs.ts';
 import { throughOutage } from '../../../runtime/outage.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import type { RunRow, StoredEvent } from '../../../store/log.ts';
+import type { RunRow, StoredEvent, Visibility } from '../../../store/log.ts';
 import type { Cancel } from '../../../system/clock.ts';
+import type { PolledEvents } from './door.ts';
 import { type LogPage, LogPages } from './log-pages.ts';
 
 /** Events that are read at once, unless the reader says otherwise. */
@@ -31,8 +32,12 @@ interface FollowOptions {
  * F1. Listening starts before the log is read, so no event is missed in between.
  * F2. Only the next sequence is ever yielded; if a gap is possible, the log is read.
  */
-export async function* follow(runtime: Runtime, row: RunRow, options: FollowOptions): AsyncGenerator<StoredEvent[]> {
-  const follower = new Follower(runtime, row, options);
+export async function* follow(
+  runtime: Runtime,
+  { tenant, run_id }: RunRow,
+  options: FollowOptions,
+): AsyncGenerator<StoredEvent[]> {
+  const follower = new Follower(runtime, { tenant, runId: run_id }, options);
   try {
     yield* follower.batches();
   } finally {
@@ -40,9 +45,36 @@ export async function* follow(runtime: Runtime, row: RunRow, options: FollowOpti
   }
 }
 
+/** The first batch that `follow` would give, and the run after it; undefined if the caller cannot see the run. */
+export async function firstNews(
+  runtime: Runtime,
+  run: FollowedRun,
+  options: FollowOptions,
+): Promise<PolledEvents | undefined> {
+  const follower = new Follower(runtime, run, options);
+  try {
+    const { value: events = [] } = await follower.batches().next();
+    const standing = await follower.standing();
+    return standing && { status: standing.status, sequence: standing.sequence, events };
+  } finally {
+    follower.close();
+  }
+}
+
+/** A run, as somebody sees it. */
+interface FollowedRun extends Visibility {
+  readonly runId: string;
+}
+
+/** How far a run is. */
+interface Standing {
+  readonly status: string;
+  readonly sequence: number;
+}
+
 class Follower {
   readonly #runtime: Runtime;
-  readonly #row: RunRow;
+  readonly #run: FollowedRun;
   readonly #options: FollowOptions;
   readonly #giveUpAt: number;
   readonly #stopListening: Cancel;
@@ -53,18 +85,20 @@ class Follower {
   #live: StoredEvent[] = [];
   /** Whether the log may have events that `#live` lacks. */
   #isBehind = true;
+  /** The run after the events that were yielded; undefined if they do not tell, or if nobody may see it. */
+  #standing: Standing | undefined;
   /** Ends the current wait. */
   #wake: () => void = () => {};
 
-  constructor(runtime: Runtime, row: RunRow, options: FollowOptions) {
+  constructor(runtime: Runtime, run: FollowedRun, options: FollowOptions) {
     this.#runtime = runtime;
-    this.#row = row;
+    this.#run = run;
     this.#options = options;
     const { after, signal, waitMs } = options;
-    this.#pages = new LogPages(runtime.reader, row, PAGE);
+    this.#pages = new LogPages((sequence, limit) => this.#read(sequence, limit), PAGE);
     this.#position = after;
     this.#giveUpAt = waitMs === undefined ? Number.POSITIVE_INFINITY : runtime.clock.now() + waitMs;
-    this.#stopListening = runtime.hub.subscribe(row.run_id, (events) => this.#onAppend(events));
+    this.#stopListening = runtime.hub.subscribe(run.runId, (events) => this.#onAppend(events));
     signal.addEventListener('abort', this.#onAbort);
   }
 
@@ -73,11 +107,16 @@ class Follower {
     this.#options.signal.removeEventListener('abort', this.#onAbort);
   }
 
+  /** The run after what was yielded; undefined if nobody may see it. */
+  async standing(): Promise<Standing | undefined> {
+    return this.#standing ?? this.#runtime.reader.row(this.#run, this.#run.runId);
+  }
+
   async *batches(): AsyncGenerator<StoredEvent[]> {
-    const { signal, after } = this.#options;
-    let mayHaveEnded = true;
+    const { signal } = this.#options;
     while (!signal.aborted) {
-      const batch = this.#isBehind ? ((await this.#patiently(() => this.#readLog())) ?? []) : this.#takeLive();
+      const wasBehind = this.#isBehind;
+      const batch = wasBehind ? ((await this.#patiently(() => this.#readLog())) ?? []) : this.#takeLive();
       if (batch.length > 0) {
         this.#position = batch.at(-1)!.sequence;
         // Known before the reader gets the batch, who may empty it.
@@ -85,9 +124,7 @@ class Follower {
         yield batch;
         if (isLast) return;
       } else if (!this.#isBehind) {
-        if (mayHaveEnded && (await this.#patiently(() => this.#hasEnded()))) return;
-        // A reader that starts beyond the end of the log gets no terminal event, so the run itself is checked each time.
-        mayHaveEnded = this.#position > this.#row.sequence && this.#position === after;
+        if (wasBehind && this.#hasEnded()) return;
         if (!(await this.#waitForNew())) return;
       }
     }
@@ -123,23 +160,37 @@ class Follower {
   async #page(): Promise<LogPage> {
     const { page } = this.#options;
     if (page === undefined) return this.#pages.after(this.#position);
-    const events = await this.#runtime.reader.events(this.#row, this.#position, page);
+    const events = await this.#read(this.#position, page);
     return { events, isFull: events.length === page };
+  }
+
+  /** Events of the log after one; the same statement tells how far the run is. */
+  async #read(after: number, limit: number): Promise<StoredEvent[]> {
+    const news = await this.#runtime.reader.news(this.#run, this.#run.runId, after, limit);
+    this.#standing = news && { status: news.status, sequence: news.sequence };
+    return news?.events ?? [];
   }
 
   #takeLive(): StoredEvent[] {
     const fresh = this.#live.filter(({ sequence }) => sequence > this.#position);
+    const wasAppended = this.#live.length > 0;
     this.#live = [];
     const hasNoGap = fresh.every(({ sequence }, index) => sequence === this.#position + 1 + index);
-    if (hasNoGap) return fresh;
-    this.#isBehind = true;
-    return [];
+    // A reader that starts beyond the end of the log gets no terminal event, so the run itself is looked at each time.
+    if (!hasNoGap || (wasAppended && this.#isBeyondTheEnd)) this.#isBehind = true;
+    if (!hasNoGap || fresh.length === 0) return [];
+    this.#standing = standingAfter(fresh.at(-1)!);
+    return fresh;
   }
 
-  async #hasEnded(): Promise<boolean> {
-    const { tenant, run_id } = this.#row;
-    const now = await this.#runtime.reader.row({ tenant }, run_id);
-    return !now || (isTerminalStatus(now.status) && now.sequence <= this.#position);
+  get #isBeyondTheEnd(): boolean {
+    return this.#standing !== undefined && this.#position > this.#standing.sequence;
+  }
+
+  /** By what the log that was just read says; a run that is gone has ended too. */
+  #hasEnded(): boolean {
+    const { status, sequence } = this.#standing ?? {};
+    return status === undefined || (isTerminalStatus(status) && sequence! <= this.#position);
   }
 
   /** Waits until there may be new events; false if the time is up. */
@@ -163,4 +214,9 @@ class Follower {
       });
     });
   }
+}
+
+/** The run after its last event, where that alone tells: the status that an end leads to is part of its name. */
+function standingAfter({ type, sequence }: StoredEvent): Standing | undefined {
+  return isTerminalEvent(type) ? { status: type.slice('run.'.length), sequence } : undefined;
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { RunRow, StoredEvent } from '../../../store/log.ts';
+import type { StoredEvent } from '../../../store/log.ts';
 import { LogPages } from './log-pages.ts';
 
 const EVENTS_MAX = 50;
@@ -7,12 +7,12 @@ const EVENTS_MAX = 50;
 /** Reads a log whose events have these lengths, page by page, and takes down what is asked and given. */
 async function readAll(lengths: readonly number[]) {
   const asked: number[] = [];
-  const events = async (_row: RunRow, after: number, limit = 0): Promise<StoredEvent[]> => {
+  const events = async (after: number, limit: number): Promise<StoredEvent[]> => {
     asked.push(limit);
     const bodies = lengths.map((length, sequence) => ({ sequence, type: 'log.appended', body: 'x'.repeat(length) }));
     return bodies.slice(after + 1, after + 1 + limit) as StoredEvent[];
   };
-  const pages = new LogPages({ events }, {} as RunRow, EVENTS_MAX);
+  const pages = new LogPages(events, EVENTS_MAX);
   const given: number[][] = [];
   for (let after = -1, isMore = true; isMore; ) {
     const page = await pages.after(after);

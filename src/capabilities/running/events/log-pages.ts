@@ -1,5 +1,4 @@
-import type { RunReader } from '../../../runtime/reader.ts';
-import type { RunRow, StoredEvent } from '../../../store/log.ts';
+import type { StoredEvent } from '../../../store/log.ts';
 
 /** Characters that are read at once: what a reader that stops reading costs in memory, unless one event has more. */
 const PAGE_CHARACTERS = 65_536;
@@ -13,17 +12,18 @@ export interface LogPage {
   readonly isFull: boolean;
 }
 
+/** Reads so many events of a log after one. */
+type ReadEvents = (after: number, limit: number) => Promise<StoredEvent[]>;
+
 /** Reads a log in pages that are small in memory, however long its events are. */
 export class LogPages {
-  readonly #reader: Pick<RunReader, 'events'>;
-  readonly #row: RunRow;
+  readonly #read: ReadEvents;
   readonly #eventsMax: number;
   /** How many events to ask for: as many as fit into a page if they are like those of the last one. */
   #events: number;
 
-  constructor(reader: Pick<RunReader, 'events'>, row: RunRow, eventsMax: number) {
-    this.#reader = reader;
-    this.#row = row;
+  constructor(read: ReadEvents, eventsMax: number) {
+    this.#read = read;
     this.#eventsMax = eventsMax;
     this.#events = Math.min(FIRST_EVENTS, eventsMax);
   }
@@ -31,7 +31,7 @@ export class LogPages {
   /** The next events after one, at least one if there are any. */
   async after(sequence: number): Promise<LogPage> {
     const asked = this.#events;
-    const found = await this.#reader.events(this.#row, sequence, asked);
+    const found = await this.#read(sequence, asked);
     const events = firstOf(found, PAGE_CHARACTERS);
     const characters = found.reduce((sum, { body }) => sum + body.length, 0);
     const fitting = Math.floor((PAGE_CHARACTERS * found.length) / Math.max(1, characters));

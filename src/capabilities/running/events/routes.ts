@@ -100,24 +100,28 @@ const pollRunEvents = operation({
   replies: { 200: PollReply },
   refusals: [400, 404],
   handle: async (request, { events }) => {
-    const row = await events.row(request.caller, request.params.runId);
-    if (!row) return NOT_FOUND;
     const { lastSequence, since, timeout } = request.query;
     const after = numberIn('lastSequence', lastSequence ?? since, {
       min: 0,
       max: Number.MAX_SAFE_INTEGER,
       otherwise: -1,
     });
-    if (isRefusal(after)) return after;
     const waitS = numberIn('timeout', timeout, { min: 1, max: POLL_MAX_S, otherwise: POLL_DEFAULT_S });
-    if (isRefusal(waitS)) return waitS;
-    const polled = await events.poll(row, after, waitS * 1_000, request.signal);
+    const { runId } = request.params;
+    if (isRefusal(after) || isRefusal(waitS)) {
+      return (await events.row(request.caller, runId)) ? [after, waitS].find(isRefusal)! : NOT_FOUND;
+    }
+    const waiting = { waitMs: waitS * 1_000, signal: request.signal };
+    const polled = await events.poll(request.caller.subject, runId, after, waiting);
+    if (!polled) return NOT_FOUND;
+    const last = polled.events.at(-1)?.sequence;
+    const isTerminal = isTerminalStatus(polled.status);
     const rest = JSON.stringify({
-      runId: row.run_id,
-      isComplete: polled.isComplete,
-      lastEventSeq: polled.events.at(-1)?.sequence ?? Math.max(after, polled.row.sequence),
-      runStatus: polled.row.status,
-      isTerminal: isTerminalStatus(polled.row.status),
+      runId,
+      isComplete: isTerminal && (last ?? after) >= polled.sequence,
+      lastEventSeq: last ?? Math.max(after, polled.sequence),
+      runStatus: polled.status,
+      isTerminal,
     });
     // Stored events are JSON text already, so they are inserted as they are.
     return { status: 200, text: `${rest.slice(0, -1)},"events":[${polled.events.map(({ body }) => body).join(',')}]}` };

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { callerAs, openCapabilityHost } from '../../../../test/support/capability-host.ts';
 import { line, node, workflow } from '../../../../test/support/definitions.ts';
 import { registerShared } from '../../../../test/support/register-shared.ts';
@@ -63,29 +63,49 @@ describe('following a run', () => {
   });
 });
 
+const waiting = { waitMs: 1_000, signal: forever };
+
 describe('polling', () => {
   it('returns at once what is new', async () => {
     const row = await sleepingRun();
-    const polled = await events.poll(row, 0, 1_000, forever);
-    expect(polled.events[0]?.sequence).toBe(1);
-    expect(polled.isComplete).toBe(false);
+    const polled = await events.poll(ada.subject, row.run_id, 0, waiting);
+    expect(polled?.events[0]?.sequence).toBe(1);
+    expect(polled).toMatchObject({ status: row.status, sequence: row.sequence });
+  });
+
+  it('asks the store once, also when there is nothing new', async () => {
+    const row = await sleepingRun();
+    const read = vi.spyOn(runtime.store, 'read');
+    onTestFinished(() => read.mockRestore());
+    // The executor reads as well, when the clock advances.
+    const readsOfRun = () => read.mock.calls.filter(([{ params }]) => params?.includes(row.run_id)).length;
+    await events.poll(ada.subject, row.run_id, 0, waiting);
+    expect(readsOfRun()).toBe(1);
+    const polling = events.poll(ada.subject, row.run_id, row.sequence, waiting);
+    await new Promise((resolve) => clock.soon(() => resolve(undefined)));
+    clock.advance(1_000);
+    await polling;
+    expect(readsOfRun()).toBe(2);
+  });
+
+  it('tells nobody of a run that is not for them', async () => {
+    const row = await sleepingRun();
+    expect(await events.poll({ tenant: 'another' }, row.run_id, 0, waiting)).toBeUndefined();
   });
 
   it('returns nothing when the time is up', async () => {
     const row = await sleepingRun();
-    const polling = events.poll(row, row.sequence, 1_000, forever);
+    const polling = events.poll(ada.subject, row.run_id, row.sequence, waiting);
     await new Promise((resolve) => clock.soon(() => resolve(undefined)));
     clock.advance(1_000);
-    expect(await polling).toMatchObject({ events: [], isComplete: false });
+    expect(await polling).toMatchObject({ events: [], status: row.status });
   });
 
   it('says that the last events are the last', async () => {
     const row = await sleepingRun();
     await perform(runtime, () => runs.cancel(ada, row.run_id));
-    expect(await events.poll(row, row.sequence, 1_000, forever)).toMatchObject({
-      isComplete: true,
-      row: { status: 'cancelled' },
-    });
+    const polled = await events.poll(ada.subject, row.run_id, row.sequence, waiting);
+    expect(polled).toMatchObject({ status: 'cancelled', sequence: polled?.events.at(-1)?.sequence });
   });
 });
 

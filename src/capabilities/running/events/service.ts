@@ -1,9 +1,8 @@
-import { isTerminalStatus } from '../../../protocol/running/runs.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import type { RunRow, StoredEvent } from '../../../store/log.ts';
+import type { RunRow, Visibility } from '../../../store/log.ts';
 import type { Caller } from '../../request.ts';
 import type { Events, PolledEvents } from './door.ts';
-import { follow } from './follow.ts';
+import { firstNews } from './follow.ts';
 import { firstOf, LogPages } from './log-pages.ts';
 import { type StreamRequest, streamFrames } from './stream.ts';
 
@@ -31,21 +30,21 @@ export class EventService implements Events {
     return streamFrames(this.#runtime, row, request, signal);
   }
 
-  async poll(row: RunRow, after: number, waitMs: number, signal: AbortSignal): Promise<PolledEvents> {
-    let events: StoredEvent[] = [];
-    for await (const batch of follow(this.#runtime, row, { after, signal, waitMs, page: POLL_PAGE })) {
-      events = firstOf(batch, POLL_CHARACTERS);
-      break;
-    }
-    const now = (await this.#runtime.reader.row({ tenant: row.tenant }, row.run_id)) ?? row;
-    const last = events.at(-1)?.sequence ?? after;
-    return { row: now, events, isComplete: isTerminalStatus(now.status) && last >= now.sequence };
+  async poll(
+    { tenant, workspace }: Visibility,
+    runId: string,
+    after: number,
+    waiting: { readonly waitMs: number; readonly signal: AbortSignal },
+  ): Promise<PolledEvents | undefined> {
+    const run = { tenant, workspace, runId };
+    const polled = await firstNews(this.#runtime, run, { after, ...waiting, page: POLL_PAGE });
+    return polled && { ...polled, events: firstOf(polled.events, POLL_CHARACTERS) };
   }
 
   /** The whole log as one JSON document, in pieces. */
   async *document(row: RunRow): AsyncGenerator<string> {
     yield '{"events":[';
-    const pages = new LogPages(this.#runtime.reader, row, JSON_PAGE);
+    const pages = new LogPages((sequence, limit) => this.#runtime.reader.events(row, sequence, limit), JSON_PAGE);
     for (let after = -1, isMore = true; isMore; ) {
       const { events, isFull } = await pages.after(after);
       if (events.length > 0) yield (after < 0 ? '' : ',') + events.map(({ body }) => body).join(',');

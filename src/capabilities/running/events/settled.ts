@@ -1,16 +1,7 @@
 import { isTerminalStatus } from '../../../protocol/running/runs.ts';
 import type { RunRow, StoredEvent } from '../../../store/log.ts';
 import type { Clock } from '../../../system/clock.ts';
-
-/** Reads the events of a run as they come. */
-interface Polling {
-  poll(
-    row: RunRow,
-    after: number,
-    waitMs: number,
-    signal: AbortSignal,
-  ): Promise<{ readonly row: RunRow; readonly events: readonly StoredEvent[] }>;
-}
+import type { Events } from './door.ts';
 
 /** How a run is waited for. */
 interface Waiting {
@@ -22,16 +13,18 @@ interface Waiting {
 
 /** Waits, up to a limit, until a run has ended or needs a person. */
 export async function waitUntilSettled(
-  { events, clock }: { readonly events: Polling; readonly clock: Clock },
-  row: RunRow,
+  { events, clock }: { readonly events: Pick<Events, 'poll'>; readonly clock: Clock },
+  { tenant, run_id }: RunRow,
   { waitMs, signal, onEvents }: Waiting,
 ): Promise<void> {
   const giveUpAt = clock.now() + waitMs;
   for (let after = -1; ; ) {
-    const polled = await events.poll(row, after, Math.max(0, giveUpAt - clock.now()), signal);
+    const waiting = { waitMs: Math.max(0, giveUpAt - clock.now()), signal };
+    const polled = await events.poll({ tenant }, run_id, after, waiting);
+    if (!polled) return;
     await onEvents?.(polled.events);
     after = polled.events.at(-1)?.sequence ?? after;
-    if (isSettled(polled.row.status) && after >= polled.row.sequence) return;
+    if (isSettled(polled.status) && after >= polled.sequence) return;
     if (signal.aborted || clock.now() >= giveUpAt) return;
   }
 }

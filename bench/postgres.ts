@@ -1,0 +1,92 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { freePort } from '../test/support/free-port.ts';
+import { PostgresServer } from '../test/support/postgres-server.ts';
+import { load } from './load.ts';
+import { cpuOfTree } from './processor.ts';
+import { KEY, startCapstan } from './servers.ts';
+
+/** A PostgreSQL server that flushes every commit to the disk, as it does by default. */
+export interface BenchPostgres {
+  readonly pid: number;
+  /** Makes an empty database and says where it is. */
+  createDatabase(name: string): Promise<string>;
+  /** What it has done since it was made. */
+  totals(): Promise<PostgresTotals>;
+  stop(): Promise<void>;
+}
+
+/** What a server has done so far. */
+interface PostgresTotals {
+  /** Bytes that were written to the write-ahead log. */
+  readonly walBytes: number;
+  readonly walFlushes: number;
+  /** Transactions that were committed, those that only read included. */
+  readonly transactions: number;
+}
+
+const SETTINGS = ['fsync=on', 'synchronous_commit=on', 'shared_buffers=128MB', 'max_connections=200'];
+
+/** Starts one on a folder of its own, on the disk that the embedded store of the others is on too. */
+export async function startPostgres(): Promise<BenchPostgres> {
+  // Made by the server itself, so that it belongs to whichever user the server runs as.
+  const parent = mkdtempSync(join(tmpdir(), 'capstan-bench-'));
+  const server = new PostgresServer(`${parent}-postgres`, await freePort());
+  rmSync(parent, { recursive: true });
+  await server.initialise();
+  await server.start(SETTINGS);
+  return {
+    pid: server.pid,
+    createDatabase: async (name) => {
+      await server.withClient((client) => client.query(`CREATE DATABASE ${name}`));
+      return new URL(`/${name}`, server.url).href;
+    },
+    totals: () =>
+      server.withClient(async (client) => {
+        const { rows } = await client.query(TOTALS);
+        return {
+          walBytes: Number(rows[0].bytes),
+          walFlushes: Number(rows[0].flushes),
+          transactions: Number(rows[0].transactions),
+        };
+      }),
+    stop: () => server.remove(),
+  };
+}
+
+const TOTALS = `SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint AS bytes,
+  (SELECT SUM(fsyncs) FROM pg_stat_io WHERE object = 'wal')::bigint AS flushes,
+  (SELECT SUM(xact_commit) FROM pg_stat_database)::bigint AS transactions`;
+
+const CONCURRENCY = 32;
+const RUNS = 3_000;
+/** Counts of PostgreSQL are complete when its processes have been idle for a moment. */
+const SETTLE_MS = 1_500;
+
+/** What a run of one node costs PostgreSQL and the host on it. */
+export async function benchPostgres(): Promise<void> {
+  console.log(`\nruns on PostgreSQL, ${CONCURRENCY} at once, ${RUNS} of them`);
+  const postgres = await startPostgres();
+  const capstan = await startCapstan({ DATABASE_URL: await postgres.createDatabase('capstan') });
+  const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+  const run = (runs: number) => load({ url: capstan.url, key: KEY, way: 'ended', concurrency: CONCURRENCY, runs });
+  try {
+    await run(1_000);
+    await settled();
+    const [before, host, database] = [await postgres.totals(), cpuOfTree(capstan.pid), cpuOfTree(postgres.pid)];
+    const { runsPerSecond } = await run(RUNS);
+    const used = { host: cpuOfTree(capstan.pid) - host, database: cpuOfTree(postgres.pid) - database };
+    await settled();
+    const after = await postgres.totals();
+    const each = (what: keyof PostgresTotals): number => (after[what] - before[what]) / RUNS;
+    console.log(
+      `  ${runsPerSecond.toFixed(0)} runs/s; for each run ${each('walBytes').toFixed(0)} bytes of log,` +
+        ` ${each('transactions').toFixed(2)} transactions, ${each('walFlushes').toFixed(2)} flushes,` +
+        ` ${((used.host * 1_000) / RUNS).toFixed(0)} µs of the host, ${((used.database * 1_000) / RUNS).toFixed(0)} µs of PostgreSQL`,
+    );
+  } finally {
+    await capstan.stop();
+    await postgres.stop();
+  }
+}

@@ -1,0 +1,37 @@
+import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { type Client, createClient, type HttpAnswer, type HttpRequest, platform } from '../client/index.ts';
+
+/** A client for a host. It does without `fetch`: to load that takes longer than most commands. */
+export function hostClient({ url, key }: { readonly url: string; readonly key: string | undefined }): Client {
+  return createClient({ url, key, machine: { ...platform, fetch: send } });
+}
+
+function send(url: string, { method = 'GET', headers = {}, body, signal }: HttpRequest): Promise<HttpAnswer> {
+  const { request } = process.getBuiltinModule(url.startsWith('https:') ? 'node:https' : 'node:http');
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { method, headers, ...(signal ? { signal } : {}) }, (response) => {
+      const answer = answerOf(response);
+      const isRedirect = answer.status >= 300 && answer.status < 400;
+      if (isRedirect) response.destroy();
+      // A redirect would send the credential to another host.
+      if (isRedirect) reject(new Error('the host wants to redirect the request'));
+      else resolve(answer);
+    });
+    sent.on('error', reject).end(body);
+  });
+}
+
+function answerOf(response: IncomingMessage): HttpAnswer {
+  const { statusCode: status = 0, headers } = response;
+  return {
+    ok: status >= 200 && status < 300,
+    status,
+    headers: { get: (name) => headers[name]?.toString() ?? null },
+    get body() {
+      return Readable.toWeb(response);
+    },
+    text: () => text(response),
+  };
+}

@@ -1,0 +1,40 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, describe, expect, it } from 'vitest';
+import type { PeerReport } from '../../bench/peers.ts';
+import { scratchFolder } from '../support/scratch.ts';
+
+/**
+ * Goal: the harness that measures Capstan beside others still works when somebody needs it. Method: it measures the
+ * limit program and Capstan for a moment, and writes its page into a folder of the test. How fast they are is not
+ * looked at.
+ */
+
+const MAIN = join(import.meta.dirname, '../../bench/main.ts');
+const docs = mkdtempSync(join(scratchFolder(), 'capstan-performance-'));
+afterAll(() => rmSync(docs, { recursive: true }));
+
+describe('the harness with peers', () => {
+  it('measures, and writes a page with table, plots, method and machine', async () => {
+    const only = ['--only', 'limit, two', '--only', 'Capstan, SQLite'];
+    const short = ['--rounds', '2', '--seconds', '0.5', '--patience', '0', '--docs', docs];
+    await promisify(execFile)(process.execPath, [MAIN, 'peers', ...only, ...short]);
+    const report = JSON.parse(readFileSync(join(docs, 'performance/peers.json'), 'utf8')) as PeerReport;
+    expect(report.peers.map(({ name }) => name)).toEqual(['limit, two commits', 'Capstan, SQLite']);
+    for (const { runsPerSecond, aloneP50Ms, cpuPerRunUs } of report.peers) {
+      for (const figures of [runsPerSecond, aloneP50Ms, cpuPerRunUs]) {
+        expect(figures).toHaveLength(2);
+        for (const figure of figures) expect(figure).toBeGreaterThan(0);
+      }
+    }
+    const page = readFileSync(join(docs, 'performance.md'), 'utf8');
+    expect(page).toMatch(/^\| Capstan, SQLite \| \d+ \(\d+ to \d+\) \|/m);
+    expect(page).toContain(report.machine);
+    expect(page).toContain(report.commit);
+    const plots = readdirSync(join(docs, 'performance')).filter((name) => name.endsWith('.svg'));
+    expect(plots).toEqual(['alone.svg', 'throughput.svg']);
+    for (const plot of plots) expect(page).toContain(`(performance/${plot})`);
+  });
+});

@@ -4,7 +4,7 @@ import { throughOutage } from '../../../runtime/outage.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { RunRow, StoredEvent, Visibility } from '../../../store/log.ts';
 import type { Cancel } from '../../../system/clock.ts';
-import type { PolledEvents } from './door.ts';
+import type { PolledEvents } from './polling.ts';
 
 /** Events that are read at once, unless the reader says otherwise: what one that stops reading costs in memory. */
 const PAGE = 50;

@@ -77,13 +77,14 @@ describe('polling', () => {
     const row = await sleepingRun();
     const read = vi.spyOn(runtime.store, 'read');
     onTestFinished(() => read.mockRestore());
+    const reads = () => read.mock.calls.filter(([{ params }]) => params.includes(row.run_id)).length;
     await events.poll(ada.subject, row.run_id, 0, waiting);
-    expect(read).toHaveBeenCalledTimes(1);
+    expect(reads()).toBe(1);
     const polling = events.poll(ada.subject, row.run_id, row.sequence, waiting);
     await new Promise((resolve) => clock.soon(() => resolve(undefined)));
     clock.advance(1_000);
     await polling;
-    expect(read).toHaveBeenCalledTimes(2);
+    expect(reads()).toBe(2);
   });
 
   it('tells nobody of a run that is not for them', async () => {

@@ -30,7 +30,6 @@ it('keeps every acknowledged run when the power fails between a commit and its f
     const environment = { NODE_OPTIONS: `--import=${PRELOADED}`, FLUSHED: flushed, FLUSHES: String(flushes) };
     const host = await start({ CAPSTAN_DATA: folder, ...environment });
     await registerAll(host.as('editor'));
-    for (const one of all) if (one.key !== undefined) await tryOnce(host.as('editor'), one);
     host.signal('SIGUSR2');
     all.push(...(await ask([host.as('editor')], chance, () => {})));
     expect(await host.exit).toBe('SIGKILL');

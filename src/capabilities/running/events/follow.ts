@@ -4,8 +4,8 @@ import { throughOutage } from '../../../runtime/outage.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { RunRow, StoredEvent, Visibility } from '../../../store/log.ts';
 import type { Cancel } from '../../../system/clock.ts';
-import type { PolledEvents } from './door.ts';
 import { type LogPage, LogPages } from './log-pages.ts';
+import type { PolledEvents } from './polling.ts';
 
 /** Events that are read at once, unless the reader says otherwise. */
 const PAGE = 50;

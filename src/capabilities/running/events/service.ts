@@ -1,9 +1,9 @@
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { RunRow, Visibility } from '../../../store/log.ts';
 import type { Caller } from '../../request.ts';
-import type { Events, PolledEvents } from './door.ts';
 import { firstNews } from './follow.ts';
 import { firstOf, LogPages } from './log-pages.ts';
+import type { PolledEvents, Polling } from './polling.ts';
 import { type StreamRequest, streamFrames } from './stream.ts';
 
 const JSON_PAGE = 50;
@@ -13,7 +13,7 @@ const POLL_PAGE = 500;
 const POLL_CHARACTERS = 1_000_000;
 
 /** Event logs, as streams, polls and documents. */
-export class EventService implements Events {
+export class EventService implements Polling {
   readonly #runtime: Runtime;
 
   constructor(runtime: Runtime) {

@@ -1,7 +1,7 @@
 import { isTerminalStatus } from '../../../protocol/running/runs.ts';
 import type { RunRow, StoredEvent } from '../../../store/log.ts';
 import type { Clock } from '../../../system/clock.ts';
-import type { Events } from './door.ts';
+import type { Polling } from './polling.ts';
 
 /** How a run is waited for. */
 interface Waiting {
@@ -13,7 +13,7 @@ interface Waiting {
 
 /** Waits, up to a limit, until a run has ended or needs a person. */
 export async function waitUntilSettled(
-  { events, clock }: { readonly events: Pick<Events, 'poll'>; readonly clock: Clock },
+  { events, clock }: { readonly events: Polling; readonly clock: Clock },
   { tenant, run_id }: RunRow,
   { waitMs, signal, onEvents }: Waiting,
 ): Promise<void> {

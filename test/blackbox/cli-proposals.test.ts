@@ -70,6 +70,17 @@ onEachStore('capstan proposals', (host) => {
     expect(impact).toMatchObject({ code: 0, out: expect.stringContaining('Nothing refers to it.') });
   });
 
+  it('shows what a draft would have done, and how an applied one turned out', async () => {
+    const { id } = await draft();
+    expect((await as('editor')('preview', id)).err).toContain('--budget');
+    const preview = await as('editor')('preview', id, '--budget', '0', '--runs', '1', '--wait');
+    expect(preview).toMatchObject({ code: 0, out: expect.stringContaining('0 corrected runs') });
+    expect((await as('editor')('previews', id)).out).toMatch(/prev-\S+ +done +0 corrected runs/);
+    expect((await as('editor')('effect', id)).code).toBe(1);
+    await as('reviewer')('apply', id, '--hash', await hashOf(id));
+    expect((await as('editor')('effect', id)).out).toContain('failures: too few runs to tell');
+  });
+
   it('revises by flags, and in the editor of the person', async () => {
     const { id } = await draft();
     const byFlags = await as('editor')(

@@ -74,7 +74,7 @@ describe('the proposal pages', () => {
     await reviewing.page.getByText('1 corrected run: 0 now pass, 0 worse').waitFor();
     await reviewing.page.getByRole('button', { name: 'Apply' }).click();
     await reviewing.page.getByText('Applied', { exact: true }).waitFor();
-    await reviewing.page.getByText('Too few runs to tell').waitFor();
+    await reviewing.page.getByText('Too few runs to tell', { exact: true }).waitFor();
     expect((await prompt(before.templateId as string)).body.text).toBe('List two points.');
     // The page of the editor follows without being asked.
     await page.getByText('Applied', { exact: true }).waitFor();

@@ -80,6 +80,7 @@ import type {
   EffectClaim,
   EffectResult,
   EffectState,
+  OpenTask,
   TaskCompletion,
   TaskFailure,
   TaskHeartbeat,
@@ -237,6 +238,7 @@ export const OPERATIONS = {
     takes: 'body',
   }),
   deleteWorkerType: operation<{ reply: undefined }>()('DELETE', `${HOST}/workers/types/{typeId}`),
+  listWorkerTasks: operation<{ reply: { readonly items: readonly OpenTask[] } }>()('GET', `${HOST}/workers/tasks`),
   claimWorkerTasks: operation<{ body: ClaimTasksRequest; reply: ClaimedTasks }>()(
     'POST',
     `${HOST}/workers/tasks:claim`,

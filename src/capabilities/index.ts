@@ -19,6 +19,7 @@ import { synthesis } from './learning/synthesis/index.ts';
 import { verifiers } from './learning/verifiers/index.ts';
 import { webConsole } from './operations/console/index.ts';
 import { feed } from './operations/feed/index.ts';
+import { health } from './operations/health/index.ts';
 import { production } from './operations/production/index.ts';
 import { retention } from './operations/retention/index.ts';
 import { telemetry } from './operations/telemetry/index.ts';
@@ -90,6 +91,7 @@ const ALL = [
   code,
   mcpServer,
   mcpClient,
+  health,
   webConsole,
   standardNodes,
 ] as const;

@@ -40,6 +40,7 @@ import type {
 import type { SynthesizeReply, SynthesizeRequest } from '../protocol/learning/synthesis.ts';
 import type { Verifier, VerifierRequest } from '../protocol/learning/verifiers.ts';
 import type { ConsoleSession } from '../protocol/operations/console.ts';
+import type { HostHealth } from '../protocol/operations/health.ts';
 import type {
   DeliveryState,
   IssuedWebhook,
@@ -148,6 +149,7 @@ export const OPERATIONS = {
   getAsyncApi: operation<{ reply: AnyObject }>()('GET', `${V1}/asyncapi.json`),
   getEnvelopeSchema: operation<{ reply: AnyObject }>()('GET', '/schemas/envelopes/{file}'),
 
+  getHostHealth: operation<{ reply: HostHealth }>()('GET', `${HOST}/health`),
   createConsoleSession: operation<{ reply: ConsoleSession }>()('POST', `${HOST}/console/session`),
   getConsoleSession: operation<{ reply: ConsoleSession }>()('GET', `${HOST}/console/session`),
   endConsoleSession: operation<{ reply: undefined }>()('DELETE', `${HOST}/console/session`),

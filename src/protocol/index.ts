@@ -20,6 +20,7 @@ export * from './learning/verifiers.ts';
 export * from './operations/console.ts';
 export * from './operations/console-header.ts';
 export * from './operations/feed.ts';
+export * from './operations/health.ts';
 export * from './operations/webhooks.ts';
 export * from './people/annotations.ts';
 export * from './people/inbox.ts';

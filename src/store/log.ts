@@ -1,3 +1,4 @@
+import type { EventType } from '../protocol/running/events.ts';
 import { MANAGEMENT_IDS } from '../protocol/running/management.ts';
 import { type Param, placeholders, type Statement, sql, type Write } from './sql.ts';
 
@@ -159,6 +160,24 @@ export function readEvents({ tenant, runId }: RunRef, after: number, limit: numb
     runId,
     after,
     tenant,
+    limit,
+  );
+}
+
+/** A stored event with its run. */
+export interface LoggedRow extends StoredEvent {
+  readonly run_id: string;
+}
+
+/** Events of some types of some runs of a tenant, run by run. */
+export function findEvents(runIds: readonly string[], types: readonly EventType[], limit: number): Statement {
+  const among = placeholders(1, runIds.length);
+  const wanted = placeholders(1, types.length, runIds.length + 1);
+  return sql(
+    `SELECT run_id, sequence, type, body, hidden FROM events WHERE run_id IN ${among} AND type IN ${wanted}
+     ORDER BY run_id, sequence LIMIT $${runIds.length + types.length + 1}`,
+    ...runIds,
+    ...types,
     limit,
   );
 }

@@ -3,6 +3,7 @@ import { type PromptTemplate, promptRefText, TEMPLATE_TEXT_MAX } from '../../../
 import { type JsonObject, own } from '../../../protocol/format/json.ts';
 import type { Annotation } from '../../../protocol/people/annotations.ts';
 import { decodeEvent } from '../../../runtime/recording.ts';
+import { findEvents, type LoggedRow } from '../../../store/log.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { redactText, redactValue } from '../../../system/redaction.ts';
 import type { RegisteredPrompt } from '../../ai/prompts/door.ts';
@@ -18,7 +19,6 @@ import {
 import { type CorrectedRow, type CountedPrompt, correctionsOf, countCorrections } from './mining-records.ts';
 import { versionAfter } from './pack-identity.ts';
 import { counted, named } from './phrases.ts';
-import { findEvents, type LoggedRow } from './records.ts';
 import { isSaidIn, wishesOf } from './wishes.ts';
 
 /** Limits of what corrections may add to a prompt. */

@@ -18,6 +18,7 @@ import { proposals } from './learning/proposals/index.ts';
 import { synthesis } from './learning/synthesis/index.ts';
 import { verifiers } from './learning/verifiers/index.ts';
 import { webConsole } from './operations/console/index.ts';
+import { costs } from './operations/costs/index.ts';
 import { feed } from './operations/feed/index.ts';
 import { health } from './operations/health/index.ts';
 import { production } from './operations/production/index.ts';
@@ -58,6 +59,7 @@ const ALL = [
   packs,
   agents,
   tools,
+  costs,
   runs,
   retention,
   replay,

@@ -40,6 +40,7 @@ import type {
 import type { SynthesizeReply, SynthesizeRequest } from '../protocol/learning/synthesis.ts';
 import type { Verifier, VerifierRequest } from '../protocol/learning/verifiers.ts';
 import type { ConsoleSession } from '../protocol/operations/console.ts';
+import type { CostSummary } from '../protocol/operations/costs.ts';
 import type { HostHealth } from '../protocol/operations/health.ts';
 import type {
   DeliveryState,
@@ -150,6 +151,10 @@ export const OPERATIONS = {
   getEnvelopeSchema: operation<{ reply: AnyObject }>()('GET', '/schemas/envelopes/{file}'),
 
   getHostHealth: operation<{ reply: HostHealth }>()('GET', `${HOST}/health`),
+  summarizeCosts: operation<{
+    query?: Span & { readonly workflowId?: string; readonly bucket?: Bucket };
+    reply: CostSummary;
+  }>()('GET', `${HOST}/costs`, { takes: 'query' }),
   createConsoleSession: operation<{ reply: ConsoleSession }>()('POST', `${HOST}/console/session`),
   getConsoleSession: operation<{ reply: ConsoleSession }>()('GET', `${HOST}/console/session`),
   endConsoleSession: operation<{ reply: undefined }>()('DELETE', `${HOST}/console/session`),

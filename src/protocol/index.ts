@@ -19,6 +19,7 @@ export * from './learning/synthesis.ts';
 export * from './learning/verifiers.ts';
 export * from './operations/console.ts';
 export * from './operations/console-header.ts';
+export * from './operations/costs.ts';
 export * from './operations/feed.ts';
 export * from './operations/health.ts';
 export * from './operations/webhooks.ts';

@@ -92,6 +92,10 @@ const FIELDS: Readonly<Record<string, Fields>> = {
     ...all('?since ?until', ['feedback-summary', 'counts runs from a moment on, and up to another']),
     '?bucket': ['feedback-summary', 'adds up over each %s'],
   },
+  summarizeCosts: {
+    '?workflowId': ['operators', 'has no sum where a price is not known'],
+    ...all('?since ?until ?bucket', ['operators', 'adds costs up over time, by workflow and by model']),
+  },
   putWorkerType: {
     ...all('description pool', ['workers', 'is listed while it is declared']),
     ...all('config inputs outputs', ['workers', 'refuses what does not fit its schemas']),

@@ -7,6 +7,9 @@ import type { Cancel } from '../../../system/clock.ts';
 
 /** Events that are read at once, unless the reader says otherwise: what one that stops reading costs in memory. */
 const PAGE = 50;
+/** A page that grows has at most so many events, and about so many characters. */
+const GROWN_PAGE = 1_000;
+const GROWN_CHARACTERS = 262_144;
 /** Events that may wait in memory for a slow reader; beyond that, the reader gets them from the log. */
 const BACKLOG_MAX = 50;
 /** How often a follower reads the log of a store that several hosts share: the hint of another host can be lost. */
@@ -21,6 +24,8 @@ interface FollowOptions {
   readonly waitMs?: number;
   /** Events that are read from the log at once. */
   readonly page?: number;
+  /** Read more events at once where they are short: a long log takes fewer queries, and no more memory. */
+  readonly growsPage?: boolean;
 }
 
 /**
@@ -51,6 +56,8 @@ class Follower {
   #live: StoredEvent[] = [];
   /** Whether the log may have events that `#live` lacks. */
   #isBehind = true;
+  /** Events to read at once. */
+  #page: number;
   /** Ends the current wait. */
   #wake: () => void = () => {};
 
@@ -60,6 +67,7 @@ class Follower {
     this.#options = options;
     const { after, signal, waitMs } = options;
     this.#position = after;
+    this.#page = options.page ?? PAGE;
     this.#giveUpAt = waitMs === undefined ? Number.POSITIVE_INFINITY : runtime.clock.now() + waitMs;
     this.#stopListening = runtime.hub.subscribe(row.run_id, (events) => this.#onAppend(events));
     signal.addEventListener('abort', this.#onAbort);
@@ -110,9 +118,10 @@ class Follower {
   /** The next page of the log. Events that are appended meanwhile are in it or follow it. */
   async #readLog(): Promise<StoredEvent[]> {
     this.#isBehind = false;
-    const { page = PAGE } = this.#options;
+    const page = this.#page;
     const events = await this.#runtime.reader.events(this.#row, this.#position, page);
     if (events.length === page) this.#isBehind = true;
+    if (this.#options.growsPage) this.#page = nextPage(events);
     return events;
   }
 
@@ -152,4 +161,10 @@ class Follower {
       });
     });
   }
+}
+
+/** How many events like these fit into a page. */
+function nextPage(events: readonly StoredEvent[]): number {
+  const characters = events.reduce((sum, { body }) => sum + body.length, 1);
+  return Math.min(GROWN_PAGE, Math.max(PAGE, Math.floor((GROWN_CHARACTERS * events.length) / characters)));
 }

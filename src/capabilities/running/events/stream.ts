@@ -87,7 +87,7 @@ async function* eventFrames(
   signal: AbortSignal,
 ): AsyncGenerator<string> {
   const onlyMessages = modes.length === 1 && modes[0] === 'messages';
-  for await (const batch of follow(runtime, row, { after, signal })) {
+  for await (const batch of follow(runtime, row, { after, signal, growsPage: true })) {
     const shown = batch.filter((event) => isShown(modes, event));
     if (shown.length === 0) continue;
     yield shown

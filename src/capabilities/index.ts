@@ -38,6 +38,7 @@ import { standardNodes } from './running/nodes/index.ts';
 import { replay } from './running/replay/index.ts';
 import { runs } from './running/runs/index.ts';
 import { timeTravel } from './running/time-travel/index.ts';
+import { trials } from './running/trials/index.ts';
 import { workers } from './running/workers/index.ts';
 import { workflows } from './running/workflows/index.ts';
 import { commitments } from './starting/commitments/index.ts';
@@ -94,6 +95,7 @@ const ALL = [
   mcpServer,
   mcpClient,
   health,
+  trials,
   webConsole,
   standardNodes,
 ] as const;

@@ -76,6 +76,7 @@ import type {
   RunSummary,
 } from '../protocol/running/runs.ts';
 import type { StreamMode } from '../protocol/running/stream-modes.ts';
+import type { TrialRequest } from '../protocol/running/trials.ts';
 import type {
   ClaimedTasks,
   ClaimTasksRequest,
@@ -279,6 +280,7 @@ export const OPERATIONS = {
     `${HOST}/workers/tasks/{taskId}:suspend`,
     { takes: 'body' },
   ),
+  tryNode: operation<{ body: TrialRequest; reply: CreateRunReply }>()('POST', `${HOST}/trials`, { takes: 'body' }),
   validateWorkflow: operation<{ body: AuthoredWorkflow; reply: { readonly warnings: readonly WorkflowWarning[] } }>()(
     'POST',
     `${HOST}/workflows:validate`,

@@ -33,6 +33,7 @@ export * from './running/replay-events.ts';
 export * from './running/run-status.ts';
 export * from './running/runs.ts';
 export * from './running/stream-modes.ts';
+export * from './running/trials.ts';
 export * from './running/workers.ts';
 export * from './running/workflows.ts';
 export * from './starting/commitment-events.ts';

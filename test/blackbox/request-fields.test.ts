@@ -125,6 +125,7 @@ const FIELDS: Readonly<Record<string, Fields>> = {
     'workers',
     'is given back while it waits, and handed over with what has come',
   ]),
+  tryNode: all('typeId config inputs', ['trials', 'runs with its config and inputs, and leaves no workflow behind']),
   listWorkflows: paged('workflows', 'lists pages without showing a workflow twice or missing one'),
   registerWorkflow: WORKFLOW,
   replaceWorkflow: WORKFLOW,

@@ -39,7 +39,7 @@ import type {
 } from '../protocol/learning/proposals.ts';
 import type { SynthesizeReply, SynthesizeRequest } from '../protocol/learning/synthesis.ts';
 import type { Verifier, VerifierRequest } from '../protocol/learning/verifiers.ts';
-import type { ConsoleSession } from '../protocol/operations/console.ts';
+import type { ConsoleSession, SignInMethods } from '../protocol/operations/console.ts';
 import type { CostSummary } from '../protocol/operations/costs.ts';
 import type { HostHealth } from '../protocol/operations/health.ts';
 import type {
@@ -156,6 +156,15 @@ export const OPERATIONS = {
     query?: Span & { readonly workflowId?: string; readonly bucket?: Bucket };
     reply: CostSummary;
   }>()('GET', `${HOST}/costs`, { takes: 'query' }),
+  getSignInMethods: operation<{ reply: SignInMethods }>()('GET', `${HOST}/console/sign-in/methods`),
+  beginSignIn: operation<{ query?: { readonly next?: string }; reply: Bytes }>()('GET', `${HOST}/console/sign-in`, {
+    takes: 'query',
+    answers: 'bytes',
+  }),
+  finishSignIn: operation<{
+    query: { readonly code?: string; readonly state?: string; readonly error?: string };
+    reply: Bytes;
+  }>()('GET', `${HOST}/console/sign-in/return`, { takes: 'query', answers: 'bytes' }),
   createConsoleSession: operation<{ reply: ConsoleSession }>()('POST', `${HOST}/console/session`),
   getConsoleSession: operation<{ reply: ConsoleSession }>()('GET', `${HOST}/console/session`),
   endConsoleSession: operation<{ reply: undefined }>()('DELETE', `${HOST}/console/session`),

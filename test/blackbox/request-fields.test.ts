@@ -66,6 +66,11 @@ const PAGES = all('?limit ?cursor', here('limits a page, and leads on to the nex
 const MEMBER = ['prompts', 'and takes nobody for a member who only says so'] as const;
 
 const FIELDS: Readonly<Record<string, Fields>> = {
+  beginSignIn: all('?next', ['sign-in', 'leads there and back, and ends with a session of that person']),
+  finishSignIn: {
+    ...all('?code ?state', ['sign-in', 'takes no answer that this browser did not ask for, and none twice']),
+    '?error': ['sign-in', 'takes no answer that this browser did not ask for, and none twice'],
+  },
   verifyAudit: all('?fromSeq ?toSeq', ['audit', 'to the end where that is not said, and past it']),
   listAudit: {
     ...all('?actor ?action ?since ?until', ['audit', 'by actor, action and time']),

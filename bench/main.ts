@@ -2,7 +2,7 @@
  * `npm run bench` measures the hot paths as ratios within one run: what a machine can do differs, what a design costs
  * does not. `npm run bench -- runs`, `-- telemetry`, `-- events`, `-- forks`, `-- feed`, `-- feedback`,
  * `-- synthesis`, `-- redaction`, `-- neighbour`, `-- validation`, `-- workers`, `-- loop`,
- * `-- memory` or `-- start` measures one of them.
+ * `-- memory`, `-- start` or `-- console` measures one of them.
  */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,6 +11,7 @@ import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { WorkflowDefinition } from '../src/protocol/running/workflows.ts';
+import { benchConsole } from './console.ts';
 import { benchFeedback } from './feedback.ts';
 import { benchLoopDelay } from './loop-delay.ts';
 import { benchNoisyNeighbour } from './noisy-neighbour.ts';
@@ -42,6 +43,7 @@ const benchmarks: Record<string, () => Promise<void>> = {
   loop: benchLoopDelay,
   memory: benchMemory,
   start: benchStart,
+  console: benchConsole,
 };
 const [only] = process.argv.slice(2);
 for (const [name, bench] of Object.entries(benchmarks)) if (only === undefined || only === name) await bench();

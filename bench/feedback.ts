@@ -12,6 +12,7 @@ import { RUN_PREFIX } from '../src/runtime/creation.ts';
 import { insertRun } from '../src/store/log.ts';
 import type { Statement } from '../src/store/sql.ts';
 import { digits, firstIdAt } from '../src/system/ids.ts';
+import { placed, RUN, writerFor } from './planted.ts';
 import { type BenchServer, KEY, startCapstan } from './servers.ts';
 import { median } from './statistics.ts';
 
@@ -109,44 +110,6 @@ function annotation(place: Place, number: number, at: number): AnnotationRow {
     created_at: at,
     body: JSON.stringify({ kind, nodeId, note: 'about as long as what people write, one sentence or two' }),
   };
-}
-
-const RUN: Parameters<typeof insertRun>[0] = {
-  run_id: '',
-  tenant: TENANT,
-  workspace: null,
-  principal: 'bench',
-  issuer: 'urn:capstan:api-key',
-  lane: 'api-key',
-  workflow_owner: '*',
-  workflow_id: '',
-  workflow_version: 1,
-  parent_run_id: null,
-  parent_node_id: null,
-  facts: '{"tenantName":"alpha","inputs":{},"configurable":{},"limits":{},"depth":0}',
-  engine_version: 1,
-  event_log_schema_version: 2,
-  created_at: 0,
-  status: 'completed',
-  sequence: 3,
-  updated_at: 0,
-  ended_at: null,
-  error_code: null,
-  log_seal: null,
-};
-
-/** Statements as the store writes them, prepared once. */
-function writerFor(database: DatabaseSync): (statement: Statement) => void {
-  const prepared = new Map<string, ReturnType<DatabaseSync['prepare']>>();
-  return ({ sql, params }) => {
-    const known = prepared.get(sql) ?? database.prepare(placed(sql));
-    prepared.set(sql, known);
-    known.run(...params);
-  };
-}
-
-function placed(sql: string): string {
-  return sql.replace(/\$(\d+)/g, '?$1');
 }
 
 /** Which indexes answer: a plan that scans a table would say SCAN. */

@@ -2,7 +2,7 @@
  * `npm run bench` measures the hot paths as ratios within one run: what a machine can do differs, what a design costs
  * does not. `npm run bench -- runs`, `-- telemetry`, `-- events`, `-- forks`, `-- feed`, `-- feedback`,
  * `-- synthesis`, `-- redaction`, `-- neighbour`, `-- validation`, `-- workers`, `-- loop`,
- * `-- memory` or `-- start` measures one of them. `-- peers` compares with other programs and
+ * `-- memory`, `-- start` or `-- console` measures one of them. `-- peers` compares with other programs and
  * `-- regression` with the limit program alone; `-- steps`, `-- fan-out`, `-- for-each`, `-- approvals`, `-- recovery`,
  * `-- subscribers`, `-- retries` and `-- lists` say whether cost grows no faster than what is asked for, `-- postgres`
  * what a run costs there. `-- freeze`, `-- disk`, `-- backup`, `-- streams` and `-- skew` measure what faults cost. These
@@ -13,6 +13,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { api, chain, endedRun } from './api.ts';
 import { benchBackup } from './backup.ts';
+import { benchConsole } from './console.ts';
 import { benchDisk } from './disk.ts';
 import { benchFeedback } from './feedback.ts';
 import { benchFreeze } from './freeze.ts';
@@ -58,6 +59,7 @@ const benchmarks: Record<string, () => Promise<void>> = {
   loop: benchLoopDelay,
   memory: benchMemory,
   start: benchStart,
+  console: benchConsole,
 };
 /** Those that run only when they are named, because they take long or need more. */
 const byName: Record<string, (args: readonly string[]) => Promise<void>> = {

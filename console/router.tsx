@@ -1,4 +1,5 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router';
+import { SIGN_IN_PROBLEMS, type SignInProblem } from '../src/protocol/operations/console-header.ts';
 import { consoleRoot } from './api/client.ts';
 import { isSignedOut, onSignedOut, queries } from './api/queries.ts';
 import { sessionQuery } from './api/session.ts';
@@ -25,8 +26,10 @@ const root = createRootRoute({
 const signIn = createRoute({
   getParentRoute: () => root,
   path: '/sign-in',
-  validateSearch: (search: Record<string, unknown>): { next?: string } =>
-    typeof search.next === 'string' ? { next: search.next } : {},
+  validateSearch: (search: Record<string, unknown>): { next?: string; problem?: SignInProblem } => {
+    const problem = SIGN_IN_PROBLEMS.find((known) => known === search.problem);
+    return { ...(typeof search.next === 'string' && { next: search.next }), ...(problem && { problem }) };
+  },
   component: lazyRouteComponent(() => loaded(() => import('./start/SignIn.tsx')), 'SignIn'),
 });
 
@@ -100,6 +103,19 @@ const newWorkflow = createRoute({
   component: lazyRouteComponent(() => loaded(() => import('./workflows/EditPage.tsx')), 'NewPage'),
 });
 
+const prompt = createRoute({
+  getParentRoute: () => shell,
+  path: '/prompts/$templateId',
+  component: lazyRouteComponent(() => loaded(() => import('./prompts/PromptPage.tsx')), 'PromptPage'),
+});
+
+/** Not below the others: `new` may be the id of a prompt. */
+const newPrompt = createRoute({
+  getParentRoute: () => shell,
+  path: '/new-prompt',
+  component: lazyRouteComponent(() => loaded(() => import('./prompts/PromptPage.tsx')), 'NewPromptPage'),
+});
+
 const operations = createRoute({
   getParentRoute: () => shell,
   path: '/operations',
@@ -170,6 +186,8 @@ export const router = createRouter({
       workflow,
       editWorkflow,
       newWorkflow,
+      prompt,
+      newPrompt,
       operations,
       quality,
       ...learning,

@@ -12,3 +12,10 @@ export const client: Client = createClient({ url: hostUrl, isSession: true });
 export async function signIn(key: string): Promise<void> {
   await createClient({ url: hostUrl, key, retry: { attempts: 1 } }).createConsoleSession();
 }
+
+/** Where a sign-in at the identity provider begins: the host leads the browser there and back. */
+export function beginSignInUrl(next: string | undefined): string {
+  const url = new URL('v1/host/capstan/console/sign-in', hostUrl);
+  if (next !== undefined) url.searchParams.set('next', next.replace(/^\/+/, ''));
+  return url.href;
+}

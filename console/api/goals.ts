@@ -38,3 +38,9 @@ export const planQuery = (goalId: string) =>
     queryKey: ['goal', goalId, 'plan'],
     queryFn: ({ signal }) => client.getGoalPlan(goalId, { signal }),
   });
+
+/** The registered judges. */
+export const verifiersQuery = queryOptions({
+  queryKey: ['verifiers'],
+  queryFn: async ({ signal }) => (await client.listVerifiers({ limit: 200 }, { signal })).items,
+});

@@ -1,5 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
 import type { DeliveryState } from '../../src/protocol/format/choices.ts';
+import { isObject } from '../../src/protocol/format/json.ts';
 import { client } from './client.ts';
 
 const LISTED_MAX = 200;
@@ -79,3 +80,48 @@ export const hostQuery = queryOptions({
   },
   refetchInterval: 15_000,
 });
+
+/** How the hosts, the queue and the store are. */
+export const healthQuery = queryOptions({
+  queryKey: ['health'],
+  queryFn: ({ signal }) => client.getHostHealth({ signal }),
+  refetchInterval: 15_000,
+});
+
+/** The node types that workers serve. */
+export const workerTypesQuery = queryOptions({
+  queryKey: ['worker-types'],
+  queryFn: async ({ signal }) => (await client.listWorkerTypes({ signal })).items,
+  refetchInterval: 5_000,
+});
+
+/** The attempts that wait for a worker, or that one has. */
+export const workerTasksQuery = queryOptions({
+  queryKey: ['worker-tasks'],
+  queryFn: async ({ signal }) => (await client.listWorkerTasks({ signal })).items,
+  refetchInterval: 5_000,
+});
+
+/** The triggers that others set off. */
+export const triggersQuery = queryOptions({
+  queryKey: ['triggers'],
+  queryFn: async ({ signal }) => (await client.listTriggers({ limit: LISTED_MAX }, { signal })).items,
+});
+
+/** The types of events that a webhook can be told about: the API document of the host lists them. */
+export const webhookEventsQuery = queryOptions({
+  queryKey: ['webhook-events'],
+  queryFn: async ({ signal }): Promise<readonly string[]> => {
+    const path = 'paths./v1/webhooks.post.requestBody.content.application/json.schema';
+    const registration = valueIn(await client.getOpenApi({ signal }), path.split('.'));
+    const choices = valueIn(registration, ['properties', 'events', 'items']);
+    const listed = valueIn(choices, ['enum']) ?? valueIn(choices, ['anyOf']);
+    if (!Array.isArray(listed)) return [];
+    return listed.map((each) => String(valueIn(each, ['const']) ?? each));
+  },
+  staleTime: Number.POSITIVE_INFINITY,
+});
+
+function valueIn(value: unknown, path: readonly string[]): unknown {
+  return path.reduce((found, name) => (isObject(found) ? found[name] : undefined), value);
+}

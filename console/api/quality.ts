@@ -19,6 +19,13 @@ export const feedbackSummaryQuery = ({ since, workflowId, bucket }: Asked & { re
     queryFn: ({ signal }) => client.summarizeFeedback({ since, bucket, ...(workflowId && { workflowId }) }, { signal }),
   });
 
+/** What model calls cost, over time, by workflow and by model. */
+export const costsQuery = ({ since, workflowId, bucket }: Asked & { readonly bucket: Bucket }) =>
+  queryOptions({
+    queryKey: ['costs', since, workflowId, bucket],
+    queryFn: ({ signal }) => client.summarizeCosts({ since, bucket, ...(workflowId && { workflowId }) }, { signal }),
+  });
+
 /** The runs of a span of time, the latest first, up to a limit. */
 export const runsSinceQuery = ({ since, workflowId }: Asked) =>
   queryOptions({

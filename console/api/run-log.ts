@@ -4,6 +4,13 @@ import { client } from './client.ts';
 
 /** Events come faster than screens are drawn, so they are shown in batches. */
 const BATCH_MS = 60;
+/**
+ * What is shown is made from all events, so a long log that is still being read is shown less often: each time costs
+ * more, and there is more to come.
+ */
+const EVENTS_PER_MS = 100;
+/** Events that follow each other so closely are read from the history, not as they happen. */
+const HISTORY_MS = 50;
 
 /** What is known of a run's log. `events` is another array each time it has grown. */
 interface LogState {
@@ -17,6 +24,7 @@ class RunLog {
   #state: LogState = { events: [], isComplete: false };
   #fresh: RunEvent[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
+  #flushedAt = Date.now();
   readonly #listeners = new Set<() => void>();
 
   readonly state = (): LogState => this.#state;
@@ -30,7 +38,7 @@ class RunLog {
     try {
       for await (const event of client.followRun(runId, { streamMode: 'debug', signal })) {
         this.#fresh.push(event);
-        this.#timer ??= setTimeout(() => this.#flush({}), BATCH_MS);
+        this.#timer ??= setTimeout(() => this.#flush({}), this.#batchMs());
       }
       this.#flush({ isComplete: true });
     } catch (error) {
@@ -38,9 +46,16 @@ class RunLog {
     }
   }
 
+  /** A log that grows slowly is shown as it grows, however long it is. */
+  #batchMs(): number {
+    const isHistory = Date.now() - this.#flushedAt < HISTORY_MS;
+    return isHistory ? Math.max(BATCH_MS, this.#state.events.length / EVENTS_PER_MS) : BATCH_MS;
+  }
+
   #flush(change: Partial<LogState>): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    this.#flushedAt = Date.now();
     this.#state = { ...this.#state, ...change, events: [...this.#state.events, ...this.#fresh] };
     this.#fresh = [];
     for (const listener of this.#listeners) listener();

@@ -10,6 +10,13 @@ export const sessionQuery = queryOptions({
   staleTime: 60_000,
 });
 
+/** How people can sign in besides with a key. */
+export const signInMethodsQuery = queryOptions({
+  queryKey: ['session', 'methods'],
+  queryFn: ({ signal }) => client.getSignInMethods({ signal }),
+  staleTime: Number.POSITIVE_INFINITY,
+});
+
 /** Who is signed in, on pages that are shown to nobody else. */
 export function useSession(): ConsoleSession {
   const { data } = useQuery(sessionQuery);

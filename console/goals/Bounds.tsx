@@ -1,4 +1,5 @@
 import type { Goal, GoalEvaluations } from '../../src/protocol/learning/goals.ts';
+import { dollars } from '../parts/numbers.ts';
 import { useNow } from '../parts/Time.tsx';
 import { span } from '../parts/time.ts';
 import styles from './GoalPage.module.css';
@@ -26,10 +27,6 @@ export function Bounds({ goal, evaluations }: BoundsProps) {
       <Gauge label="Time" used={age} most={bounds.runTimeoutMs} words={span} />
     </section>
   );
-}
-
-function dollars(usd: number): string {
-  return `$${usd.toFixed(usd > 0 && usd < 0.01 ? 4 : 2)}`;
 }
 
 interface GaugeProps {

@@ -1,18 +1,23 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
-import type { Goal, GoalEvaluation, GoalEvaluations } from '../../src/protocol/learning/goals.ts';
+import type { Goal, GoalEvaluation, GoalEvaluations, GoalPlan } from '../../src/protocol/learning/goals.ts';
 import { useFeed } from '../api/feed.ts';
 import { evaluationsQuery, goalQuery, planQuery } from '../api/goals.ts';
+import { useMay } from '../api/session.ts';
+import { Button } from '../parts/Button.tsx';
 import { loaded } from '../parts/loaded.ts';
 import { Mark } from '../parts/Mark.tsx';
 import { Panel } from '../parts/Panel.tsx';
 import { Problem, Skeleton } from '../parts/States.tsx';
 import { Time } from '../parts/Time.tsx';
 import { Bounds } from './Bounds.tsx';
+import { GoalForm } from './GoalForm.tsx';
 import styles from './GoalPage.module.css';
+import { PlanForm } from './PlanForm.tsx';
 import { Steer } from './Steer.tsx';
-import { CONTINUATIONS, PAUSED, STATES } from './states.ts';
+import { CONTINUATIONS, isOpenGoal, PAUSED, STATES } from './states.ts';
+import { useOpen } from './use-open.ts';
 import { Verdicts } from './Verdicts.tsx';
 
 /** The list says the same as the chart, so a browser that cannot draw it loses nothing. */
@@ -56,7 +61,7 @@ export function GoalPage() {
         )}
       </Panel>
       <div className={styles.columns}>
-        <Plan goalId={goalId} />
+        <Plan goal={goal.data} />
         <Objectives evaluations={evaluations.data} />
       </div>
     </div>
@@ -94,39 +99,62 @@ function Head({ goal, evaluations: { paused, managementRunId } }: GoalProps) {
   );
 }
 
-function Plan({ goalId }: { readonly goalId: string }) {
-  const { data } = useQuery(planQuery(goalId));
-  if (!data) return null;
-  const { workflowId, criteria, schedule, heartbeat } = data;
+/** How it is worked on, with the forms that change it. */
+function Plan({ goal }: { readonly goal: Goal }) {
+  const { data, isPending } = useQuery(planQuery(goal.id));
+  const { edit } = route.useSearch();
+  const open = useOpen(goal.id);
+  const may = useMay();
+  if (isPending) return null;
+  const canEdit = may('goals:write') && isOpenGoal(goal);
+  const aside = canEdit && <Button onClick={() => open('plan')}>{data ? 'Edit plan' : 'Make a plan'}</Button>;
   return (
-    <Panel title="Plan">
-      <dl className={styles.plan}>
-        <dt>Workflow</dt>
-        <dd dir="auto">{workflowId}</dd>
-        {schedule && (
-          <>
-            <dt>Schedule</dt>
-            <dd className="mono">
-              {schedule.cron} {schedule.timezone}
-            </dd>
-          </>
-        )}
-        {heartbeat && (
-          <>
-            <dt>Heartbeat</dt>
-            <dd className="number">every {heartbeat.intervalSec} s</dd>
-          </>
-        )}
-        {criteria.map(({ key, expression }) => (
-          <div key={key} className={styles.criterion}>
-            <dt dir="auto">{key}</dt>
-            <dd>
-              <code>{expression}</code>
-            </dd>
-          </div>
-        ))}
-      </dl>
+    <Panel title="Plan" aside={aside}>
+      {data ? <PlanFacts plan={data} /> : <p className="quiet">It has no plan, so nothing starts a run.</p>}
+      {canEdit && edit === 'plan' && <PlanForm goal={goal} plan={data} onClose={() => open(undefined)} />}
+      {canEdit && edit === 'goal' && <GoalForm goal={goal} onClose={() => open(undefined)} />}
     </Panel>
+  );
+}
+
+function PlanFacts({ plan: { workflowId, criteria, schedule, heartbeat, commitment } }: { readonly plan: GoalPlan }) {
+  return (
+    <dl className={styles.plan}>
+      <dt>Workflow</dt>
+      <dd dir="auto">
+        <Link to="/workflows/$workflowId" params={{ workflowId }} search={{}}>
+          {workflowId}
+        </Link>
+      </dd>
+      {schedule && (
+        <>
+          <dt>Schedule</dt>
+          <dd className="mono">
+            {schedule.cron} {schedule.timezone}
+          </dd>
+        </>
+      )}
+      {heartbeat && (
+        <>
+          <dt>Heartbeat</dt>
+          <dd className="number">every {heartbeat.intervalSec} s</dd>
+        </>
+      )}
+      {commitment && (
+        <>
+          <dt>Commitment</dt>
+          <dd dir="auto">{commitment.intention ?? commitment.at ?? commitment.predicate?.when}</dd>
+        </>
+      )}
+      {criteria.map(({ key, expression }) => (
+        <div key={key} className={styles.criterion}>
+          <dt dir="auto">{key}</dt>
+          <dd>
+            <code>{expression}</code>
+          </dd>
+        </div>
+      ))}
+    </dl>
   );
 }
 

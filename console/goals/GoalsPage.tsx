@@ -1,14 +1,17 @@
 import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { Plus } from 'lucide-react';
 import { useState } from 'react';
 import type { Goal } from '../../src/protocol/learning/goals.ts';
 import { useFeed } from '../api/feed.ts';
 import { goalsQuery } from '../api/goals.ts';
+import { useMay } from '../api/session.ts';
 import { Button } from '../parts/Button.tsx';
 import { useKeys } from '../parts/keys.ts';
 import { Mark } from '../parts/Mark.tsx';
 import { Empty, Problem, Skeleton } from '../parts/States.tsx';
 import { Time } from '../parts/Time.tsx';
+import { GoalForm } from './GoalForm.tsx';
 import styles from './GoalsPage.module.css';
 import { CONTINUATIONS, GOAL_STATES, STATES } from './states.ts';
 
@@ -16,7 +19,10 @@ const route = getRouteApi('/shell/goals');
 
 /** The standing goals, those that need somebody first. */
 export function GoalsPage() {
-  const { state } = route.useSearch();
+  const { state, edit } = route.useSearch();
+  const filter = state ? { state } : {};
+  const may = useMay();
+  const navigate = useNavigate();
   const query = useInfiniteQuery(goalsQuery(state));
   const cache = useQueryClient();
   useFeed((event) => {
@@ -25,7 +31,18 @@ export function GoalsPage() {
   const goals = query.data?.pages.flatMap((page) => page.goals) ?? [];
   return (
     <div className={styles.page}>
-      <h1>Goals</h1>
+      <header className={styles.head}>
+        <h1>Goals</h1>
+        {may('goals:write') && (
+          <Button
+            kind="main"
+            icon={<Plus />}
+            onClick={() => void navigate({ to: '/goals', search: { ...filter, edit: 'goal' } })}
+          >
+            New goal
+          </Button>
+        )}
+      </header>
       <nav className={styles.filter} aria-label="State">
         <Link
           to="/goals"
@@ -61,6 +78,12 @@ export function GoalsPage() {
           Show older ones
         </Button>
       )}
+      {edit === 'goal' && may('goals:write') && (
+        <GoalForm
+          onClose={() => void navigate({ to: '/goals', search: filter })}
+          onDone={({ id }) => void navigate({ to: '/goals/$goalId', params: { goalId: id }, search: { edit: 'plan' } })}
+        />
+      )}
     </div>
   );
 }
@@ -69,8 +92,7 @@ function NoGoals({ isFiltered }: { readonly isFiltered: boolean }) {
   if (isFiltered) return <Empty title="No goal is in this state" action={<Link to="/goals">Show all goals</Link>} />;
   return (
     <Empty title="No goals yet">
-      A goal runs a workflow again and again until a judge finds it satisfied, within its bounds. Create one with{' '}
-      <code>capstan goals create</code>.
+      A goal runs a workflow again and again until a judge finds it satisfied, within its bounds.
     </Empty>
   );
 }

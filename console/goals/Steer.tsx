@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { Ban, Pause, Play, RotateCw } from 'lucide-react';
+import { Ban, Pause, Pencil, Play, RotateCw } from 'lucide-react';
 import { useState } from 'react';
 import type { Goal, GoalEvaluations } from '../../src/protocol/learning/goals.ts';
 import { client } from '../api/client.ts';
@@ -11,7 +11,8 @@ import { Field } from '../parts/Field.tsx';
 import { useKeys } from '../parts/keys.ts';
 import { complain, say } from '../parts/toasts.tsx';
 import styles from './GoalPage.module.css';
-import { ESCALATIONS } from './states.ts';
+import { ESCALATIONS, isOpenGoal } from './states.ts';
+import { useOpen } from './use-open.ts';
 
 interface SteerProps {
   readonly goal: Goal;
@@ -22,7 +23,7 @@ interface SteerProps {
 export function Steer({ goal, evaluations }: SteerProps) {
   const may = useMay();
   const { state } = goal;
-  const isOver = state !== 'active' && state !== 'escalated';
+  const isOver = !isOpenGoal(goal);
   return (
     <>
       {state === 'escalated' && <Escalation goal={goal} evaluations={evaluations} />}
@@ -47,6 +48,7 @@ function useDeed(deed: () => Promise<unknown>, notice: string) {
 
 function Escalation({ goal: { id }, evaluations: { escalation } }: SteerProps) {
   const may = useMay();
+  const open = useOpen(id);
   const [note, setNote] = useState('');
   const resume = useDeed(() => client.resumeGoal(id, note.trim() === '' ? {} : { note: note.trim() }), 'It goes on.');
   return (
@@ -80,6 +82,11 @@ function Escalation({ goal: { id }, evaluations: { escalation } }: SteerProps) {
           <Button kind="main" type="submit" icon={<Play />} isBusy={resume.isPending}>
             Resume
           </Button>
+          <p className={styles.repair}>
+            If that is not enough, mend it first:
+            <Button onClick={() => open('plan')}>Edit plan</Button>
+            <Button onClick={() => open('goal')}>Edit objective and judge</Button>
+          </p>
         </form>
       )}
     </section>
@@ -88,6 +95,7 @@ function Escalation({ goal: { id }, evaluations: { escalation } }: SteerProps) {
 
 function Actions({ goal: { id, state, continuation }, isPaused }: { readonly goal: Goal; readonly isPaused: boolean }) {
   const may = useMay();
+  const open = useOpen(id);
   const [isAsking, ask] = useState(false);
   const pause = useDeed(() => client.pauseGoal(id), 'It is paused. Runs that are under way may finish.');
   const resume = useDeed(() => client.resumeGoal(id, {}), 'It goes on.');
@@ -117,6 +125,9 @@ function Actions({ goal: { id, state, continuation }, isPaused }: { readonly goa
           {isPaused ? 'Resume' : 'Pause'}
         </Button>
       )}
+      <Button icon={<Pencil />} onClick={() => open('goal')}>
+        Edit
+      </Button>
       <Button kind="danger" icon={<Ban />} onClick={() => ask(true)}>
         Abandon
       </Button>

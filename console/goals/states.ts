@@ -1,4 +1,4 @@
-import type { GoalState } from '../../src/protocol/learning/goals.ts';
+import type { Goal, GoalState } from '../../src/protocol/learning/goals.ts';
 
 type StateMark = readonly [hue: string, shape: string, word: string];
 
@@ -32,3 +32,8 @@ export const CONTINUATIONS: Readonly<Record<string, string>> = {
   heartbeat: 'by a heartbeat',
   commitment: 'by a commitment',
 };
+
+/** Whether a goal is still worked on, or could be. */
+export function isOpenGoal({ state }: Pick<Goal, 'state'>): boolean {
+  return state === 'active' || state === 'escalated';
+}

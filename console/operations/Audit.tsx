@@ -3,7 +3,7 @@ import type { Static } from 'typebox';
 import type { AuditItem } from '../../src/protocol/trust/audit.ts';
 import { auditCheckQuery, auditQuery } from '../api/operations.ts';
 import type { Column } from '../parts/DataTable.tsx';
-import { explain } from '../parts/States.tsx';
+import { explain } from '../parts/explain.ts';
 import { Time } from '../parts/Time.tsx';
 import { ListSection } from './ListSection.tsx';
 import styles from './Operations.module.css';

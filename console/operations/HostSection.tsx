@@ -1,41 +1,38 @@
 import { useQuery } from '@tanstack/react-query';
 import { isObject, valueAt } from '../../src/protocol/format/json.ts';
 import { hostQuery } from '../api/operations.ts';
-import { useSession } from '../api/session.ts';
+import { useMay, useSession } from '../api/session.ts';
 import { JsonTree } from '../parts/JsonTree.tsx';
 import { Panel } from '../parts/Panel.tsx';
 import { Problem, Skeleton } from '../parts/States.tsx';
 import { span } from '../parts/time.ts';
+import { Facts } from './Facts.tsx';
+import { Health } from './Health.tsx';
 import styles from './Operations.module.css';
 
 /** Whether the host answers, how long it keeps runs, and what it says that it can do. */
 export function HostSection() {
   const { data, error, isPending, refetch } = useQuery(hostQuery);
   const { principal, role, scopes, tenant, workspace } = useSession();
+  const may = useMay();
   if (isPending) return <Skeleton />;
   if (!data) return <Problem error={error} onRetry={() => void refetch()} />;
   const { document, tookMs } = data;
   const capabilities = isObject(document.capabilities) ? document.capabilities : document;
   const facts = [
-    ['Health', error ? '✕ It does not answer' : `✓ Answers in ${span(tookMs)}`],
+    ['Answers', error ? '✕ It does not answer' : `✓ in ${span(tookMs)}`],
     ['Version', text(document, 'implementation.version') ?? 'not said'],
     ['Protocol', text(document, 'protocolVersion') ?? 'not said'],
-    ['Ended runs are kept', retentionOf(document)],
+    ...(may('tenant:admin') ? [] : [['Ended runs are kept', retentionOf(document)] as const]),
     ['You', `${principal}, ${role ?? 'own scopes'}`],
     ['Tenant', workspace === undefined ? tenant : `${tenant} / ${workspace}`],
   ] as const;
   return (
     <>
       <Panel title="Host">
-        <dl className={styles.facts}>
-          {facts.map(([name, value]) => (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>{value}</dd>
-            </div>
-          ))}
-        </dl>
+        <Facts facts={facts} />
       </Panel>
+      {may('tenant:admin') ? <Health /> : <p className="quiet">Owners also see queue, store, limits and slow nodes.</p>}
       <Panel title="What you may do">
         <ul className={styles.facts}>
           {scopes.map((scope) => (

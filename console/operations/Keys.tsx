@@ -5,7 +5,6 @@ import { ROLE_SCOPES, ROLES } from '../../src/protocol/trust/scopes.ts';
 import { client } from '../api/client.ts';
 import { keysQuery } from '../api/operations.ts';
 import { Button } from '../parts/Button.tsx';
-import { Copy } from '../parts/Copy.tsx';
 import type { Column } from '../parts/DataTable.tsx';
 import { Dialog } from '../parts/Dialog.tsx';
 import { Field } from '../parts/Field.tsx';
@@ -16,6 +15,7 @@ import { complain, say } from '../parts/toasts.tsx';
 import { ListSection } from './ListSection.tsx';
 import styles from './Operations.module.css';
 import type { SectionProps } from './OperationsPage.tsx';
+import { Secret } from './Secret.tsx';
 
 /** The keys and what the roles may do. */
 export function Keys(props: SectionProps) {
@@ -125,13 +125,7 @@ function MakeKey({ onClose }: { readonly onClose: () => void }) {
   return (
     <Dialog title="New key" isOpen onClose={onClose} footer={footer}>
       {made ? (
-        <div className={styles.form}>
-          <p>Copy it now: nobody can read it again.</p>
-          <div className={styles.secret}>
-            <code>{made.key}</code>
-            <Copy text={made.key} label="the key" />
-          </div>
-        </div>
+        <Secret label="the key" text={made.key} />
       ) : (
         <form
           id="make-key"

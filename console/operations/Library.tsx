@@ -1,11 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import type { AgentInventoryEntry } from '../../src/protocol/ai/agents.ts';
 import type { PackSummary } from '../../src/protocol/ai/packs.ts';
 import type { PromptTemplate } from '../../src/protocol/ai/prompts.ts';
 import type { ToolDescriptor } from '../../src/protocol/ai/tools.ts';
 import { agentsQuery, packsQuery, promptsQuery, toolsQuery } from '../api/operations.ts';
+import { useMay } from '../api/session.ts';
 import type { Column } from '../parts/DataTable.tsx';
-import { JsonTree } from '../parts/JsonTree.tsx';
 import { ListSection } from './ListSection.tsx';
 import styles from './Operations.module.css';
 import type { SectionProps } from './OperationsPage.tsx';
@@ -26,13 +27,18 @@ const about = <Row extends { readonly description?: string }>(): Column<Row> => 
   show: ({ description }) => <span dir="auto">{description}</span>,
 });
 
-/** The prompts, each with its text. */
+/** The prompts; each has a page where it can be tried. */
 export function Prompts(props: SectionProps) {
   const query = useQuery(promptsQuery);
+  const may = useMay();
   const columns: readonly Column<PromptTemplate>[] = [
     {
       title: 'Prompt',
-      show: ({ templateId, name = templateId }) => <Name text={name} id={templateId} onOpen={props.onOpen} />,
+      show: ({ templateId, name = templateId }) => (
+        <Link to="/prompts/$templateId" params={{ templateId }} dir="auto">
+          {name}
+        </Link>
+      ),
     },
     { title: 'Kind', show: ({ kind }) => kind },
     { title: 'Version', show: ({ version }) => <code>{version}</code> },
@@ -46,15 +52,8 @@ export function Prompts(props: SectionProps) {
       query={query}
       columns={columns}
       keyOf={({ templateId }) => templateId}
-      emptyText="A prompt is a text with variables that nodes refer to by name. Make one with the command capstan prompts."
-      detail={({ text, ...rest }) => (
-        <div className={styles.form}>
-          <pre className={styles.prompt} dir="auto">
-            {text}
-          </pre>
-          <JsonTree value={rest} />
-        </div>
-      )}
+      aside={may('prompts:write') ? <Link to="/new-prompt">New prompt</Link> : undefined}
+      emptyText="A prompt is a text with variables that nodes refer to by name."
     />
   );
 }

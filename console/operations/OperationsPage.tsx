@@ -9,7 +9,9 @@ import { Agents, Packs, Prompts, Tools } from './Library.tsx';
 import styles from './Operations.module.css';
 import { Schedules } from './Schedules.tsx';
 import type { Section } from './search.ts';
+import { Triggers } from './Triggers.tsx';
 import { Webhooks } from './Webhooks.tsx';
+import { Workers } from './Workers.tsx';
 
 const route = getRouteApi('/shell/operations');
 
@@ -18,6 +20,8 @@ const PARTS: readonly (readonly [section: Section, title: string, scope: Scope |
   ['host', 'Host', undefined],
   ['keys', 'Keys', 'keys:manage'],
   ['audit', 'Audit log', 'audit:read'],
+  ['workers', 'Workers', 'workers:serve'],
+  ['triggers', 'Triggers', 'manifest:read'],
   ['webhooks', 'Webhooks', 'webhooks:manage'],
   ['schedules', 'Schedules', 'manifest:read'],
   ['prompts', 'Prompts', 'prompts:read'],
@@ -30,6 +34,8 @@ const SHOWN: Readonly<Record<Section, (props: SectionProps) => React.ReactNode>>
   host: HostSection,
   keys: Keys,
   audit: Audit,
+  workers: Workers,
+  triggers: Triggers,
   webhooks: Webhooks,
   schedules: Schedules,
   prompts: Prompts,

@@ -1,5 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
 import type { Schedule } from '../../src/protocol/starting/schedules.ts';
 import { client } from '../api/client.ts';
 import { schedulesQuery } from '../api/operations.ts';
@@ -7,17 +8,20 @@ import { useMay } from '../api/session.ts';
 import { Button } from '../parts/Button.tsx';
 import type { Column } from '../parts/DataTable.tsx';
 import { JsonTree } from '../parts/JsonTree.tsx';
-import { loaded } from '../parts/loaded.ts';
+import { NextRuns } from '../parts/NextRuns.tsx';
 import { Time } from '../parts/Time.tsx';
 import { exactly } from '../parts/time.ts';
 import { complain, say } from '../parts/toasts.tsx';
 import { ListSection } from './ListSection.tsx';
 import styles from './Operations.module.css';
 import type { SectionProps } from './OperationsPage.tsx';
+import { ScheduleForm } from './ScheduleForm.tsx';
 
 /** The schedules, each with when it starts its next runs. */
 export function Schedules(props: SectionProps) {
   const query = useQuery(schedulesQuery);
+  const may = useMay();
+  const [isMaking, setMaking] = useState(false);
   const columns: readonly Column<Schedule>[] = [
     {
       title: 'Schedule',
@@ -52,34 +56,50 @@ export function Schedules(props: SectionProps) {
     },
   ];
   return (
-    <ListSection
-      {...props}
-      title="Schedules"
-      query={query}
-      columns={columns}
-      keyOf={({ id }) => id}
-      emptyText="A schedule starts runs of a workflow at set times. Make one with the command capstan schedules."
-      detail={(schedule) => <ScheduleDetail schedule={schedule} />}
-    />
+    <>
+      <ListSection
+        {...props}
+        title="Schedules"
+        query={query}
+        columns={columns}
+        keyOf={({ id }) => id}
+        aside={may('schedules:write') ? <Button onClick={() => setMaking(true)}>New schedule</Button> : undefined}
+        emptyText="A schedule starts runs of a workflow at set times."
+        detail={(schedule) => <ScheduleDetail schedule={schedule} onDone={() => props.onOpen(undefined)} />}
+      />
+      {isMaking && <ScheduleForm onClose={() => setMaking(false)} />}
+    </>
   );
 }
 
-const SHOWN_NEXT = 5;
+interface DetailProps {
+  readonly schedule: Schedule;
+  readonly onDone: () => void;
+}
 
-function ScheduleDetail({ schedule }: { readonly schedule: Schedule }) {
-  const { id, cron, timezone, enabled, workflowId, inputs, runAt, missed, belongsTo } = schedule;
+function ScheduleDetail({ schedule, onDone }: DetailProps) {
+  const { cron, timezone, enabled, belongsTo, lastError } = schedule;
   const may = useMay();
+  return (
+    <div className={styles.form}>
+      {may('schedules:write') && belongsTo === undefined && <ScheduleActions schedule={schedule} onDone={onDone} />}
+      {belongsTo !== undefined && <p className="quiet">It belongs to {belongsTo}, and is changed there.</p>}
+      {lastError && (
+        <p className={styles.notice}>
+          The last run could not be started: {lastError.message} (<Time at={lastError.at} />)
+        </p>
+      )}
+      {enabled && cron !== undefined && <NextRuns cron={cron} timezone={timezone} />}
+      <JsonTree value={schedule} />
+    </div>
+  );
+}
+
+function ScheduleActions({ schedule, onDone }: DetailProps) {
+  const { id, cron, timezone, enabled, workflowId, inputs, runAt, missed } = schedule;
   const cache = useQueryClient();
-  const firings = useQuery({
-    queryKey: ['firings', cron, timezone],
-    queryFn: async () => {
-      const { Cron } = await loaded(() => import('croner'));
-      return new Cron(cron ?? '', { timezone, mode: '5-or-6-parts' })
-        .nextRuns(SHOWN_NEXT)
-        .map((time) => time.toISOString());
-    },
-    enabled: cron !== undefined && enabled,
-  });
+  const [asked, ask] = useState<'edit' | 'remove'>();
+  const reread = () => cache.invalidateQueries({ queryKey: ['schedules'] });
   const turn = useMutation({
     mutationFn: () => {
       const times = cron === undefined ? (runAt === undefined ? {} : { runAt }) : { cron, timezone };
@@ -87,32 +107,40 @@ function ScheduleDetail({ schedule }: { readonly schedule: Schedule }) {
     },
     onSuccess: async () => {
       say(enabled ? 'It starts no more runs.' : 'It starts runs again.');
-      await cache.invalidateQueries({ queryKey: ['schedules'] });
+      await reread();
     },
     onError: complain,
   });
-  return (
-    <div className={styles.form}>
-      {may('schedules:write') && belongsTo === undefined && (
+  const remove = useMutation({
+    mutationFn: () => client.deleteSchedule(id),
+    onSuccess: async () => {
+      say('The schedule is gone.');
+      onDone();
+      await reread();
+    },
+    onError: complain,
+  });
+  if (asked === 'remove') {
+    return (
+      <>
+        <p className="quiet">It starts no more runs. Those that it has started stay.</p>
         <div className={styles.actions}>
-          <Button isBusy={turn.isPending} onClick={() => turn.mutate()}>
-            {enabled ? 'Turn off' : 'Turn on'}
+          <Button kind="danger" isBusy={remove.isPending} onClick={() => remove.mutate()}>
+            Remove for good
           </Button>
+          <Button onClick={() => ask(undefined)}>Keep</Button>
         </div>
-      )}
-      {firings.data && (
-        <section aria-label="Next runs">
-          <h3>Next runs, in your time zone</h3>
-          <ol className={styles.list}>
-            {firings.data.map((time) => (
-              <li key={time} className="number">
-                {exactly(time)}
-              </li>
-            ))}
-          </ol>
-        </section>
-      )}
-      <JsonTree value={schedule} />
+      </>
+    );
+  }
+  return (
+    <div className={styles.actions}>
+      <Button onClick={() => ask('edit')}>Edit</Button>
+      <Button isBusy={turn.isPending} onClick={() => turn.mutate()}>
+        {enabled ? 'Turn off' : 'Turn on'}
+      </Button>
+      <Button onClick={() => ask('remove')}>Remove …</Button>
+      {asked === 'edit' && <ScheduleForm schedule={schedule} onClose={() => ask(undefined)} />}
     </div>
   );
 }

@@ -15,10 +15,13 @@ import { complain, say } from '../parts/toasts.tsx';
 import { ListSection } from './ListSection.tsx';
 import styles from './Operations.module.css';
 import type { SectionProps } from './OperationsPage.tsx';
+import { Secret } from './Secret.tsx';
+import { WebhookForm } from './WebhookForm.tsx';
 
 /** The webhooks, each with what was delivered and what was not. */
 export function Webhooks(props: SectionProps) {
   const query = useQuery(webhooksQuery);
+  const [isMaking, setMaking] = useState(false);
   const columns: readonly Column<WebhookSubscription>[] = [
     {
       title: 'Address',
@@ -34,24 +37,33 @@ export function Webhooks(props: SectionProps) {
     { title: 'Made', isExtra: true, show: ({ createdAt }) => <Time at={createdAt} /> },
   ];
   return (
-    <ListSection
-      {...props}
-      title="Webhooks"
-      query={query}
-      columns={columns}
-      keyOf={({ webhookId }) => webhookId}
-      emptyText="A webhook is told about events of runs. Make one with the command capstan webhooks."
-      detail={(webhook) => <WebhookDetail webhook={webhook} />}
-    />
+    <>
+      <ListSection
+        {...props}
+        title="Webhooks"
+        query={query}
+        columns={columns}
+        keyOf={({ webhookId }) => webhookId}
+        aside={<Button onClick={() => setMaking(true)}>New webhook</Button>}
+        emptyText="A webhook tells an address of yours about events of runs, in requests that are signed."
+        detail={(webhook) => <WebhookDetail webhook={webhook} onDone={() => props.onOpen(undefined)} />}
+      />
+      {isMaking && <WebhookForm onClose={() => setMaking(false)} />}
+    </>
   );
 }
 
-function WebhookDetail({ webhook }: { readonly webhook: WebhookSubscription }) {
+interface DetailProps {
+  readonly webhook: WebhookSubscription;
+  readonly onDone: () => void;
+}
+
+function WebhookDetail({ webhook, onDone }: DetailProps) {
   const [state, setState] = useState<DeliveryState>();
   const query = useQuery(deliveriesQuery(webhook.webhookId, state));
   return (
     <div className={styles.form}>
-      <JsonTree value={webhook} />
+      <WebhookActions webhook={webhook} onDone={onDone} />
       <Field label="Deliveries" hint="Dead ones have no attempts left; send them again when the receiver works.">
         {(field) => (
           <select
@@ -77,12 +89,15 @@ function WebhookDetail({ webhook }: { readonly webhook: WebhookSubscription }) {
       ) : (
         <DataTable label="Deliveries" columns={DELIVERIES} rows={query.data} keyOf={({ deliveryId }) => deliveryId} />
       )}
+      <JsonTree value={webhook} />
     </div>
   );
 }
 
+const STATES = { pending: '◐ pending', delivered: '✓ delivered', dead: '✕ dead' } as const;
+
 const DELIVERIES: readonly Column<WebhookDelivery>[] = [
-  { title: 'State', show: ({ state }) => state },
+  { title: 'State', show: ({ state }) => STATES[state] },
   {
     title: 'Event',
     show: ({ eventType, runId }) => (
@@ -111,5 +126,51 @@ function Redeliver({ delivery: { webhookId, deliveryId } }: { readonly delivery:
     <Button isBusy={send.isPending} onClick={() => send.mutate()}>
       Send again
     </Button>
+  );
+}
+
+/** A new secret, or the end of it. */
+function WebhookActions({ webhook: { webhookId }, onDone }: DetailProps) {
+  const cache = useQueryClient();
+  const [isAsked, ask] = useState(false);
+  const reread = () => cache.invalidateQueries({ queryKey: ['webhooks'] });
+  const rotate = useMutation({
+    mutationFn: () => client.rotateWebhookSecret(webhookId),
+    onSuccess: reread,
+    onError: complain,
+  });
+  const remove = useMutation({
+    mutationFn: () => client.unregisterWebhook(webhookId),
+    onSuccess: async () => {
+      say('It is told nothing any more.');
+      onDone();
+      await reread();
+    },
+    onError: complain,
+  });
+  if (rotate.data) return <Secret label="the secret" text={rotate.data.secret} />;
+  return (
+    <>
+      {isAsked && (
+        <p className="quiet">It is told nothing any more, and its deliveries are gone. This cannot be undone.</p>
+      )}
+      <div className={styles.actions}>
+        {isAsked ? (
+          <>
+            <Button kind="danger" isBusy={remove.isPending} onClick={() => remove.mutate()}>
+              Remove for good
+            </Button>
+            <Button onClick={() => ask(false)}>Keep</Button>
+          </>
+        ) : (
+          <>
+            <Button isBusy={rotate.isPending} onClick={() => rotate.mutate()}>
+              New secret
+            </Button>
+            <Button onClick={() => ask(true)}>Remove …</Button>
+          </>
+        )}
+      </div>
+    </>
   );
 }

@@ -3,6 +3,8 @@ export const SECTIONS = [
   'host',
   'keys',
   'audit',
+  'workers',
+  'triggers',
   'webhooks',
   'schedules',
   'prompts',

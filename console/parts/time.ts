@@ -39,3 +39,14 @@ export function span(ms: number): string {
   const hours = Math.floor(minutes / 60);
   return hours < 48 ? `${hours} h ${minutes % 60} m` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
+
+/** A moment as fields for times want it: without a zone, so in the reader's. */
+export function localTime(iso: string): string {
+  const time = new Date(iso);
+  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
+/** The moment that such a field says. */
+export function momentOf(local: string): string {
+  return new Date(local).toISOString();
+}

@@ -1,7 +1,7 @@
 import { X } from 'lucide-react';
 import { useSyncExternalStore } from 'react';
 import { Button } from './Button.tsx';
-import { explain } from './States.tsx';
+import { explain } from './explain.ts';
 import styles from './toasts.module.css';
 
 interface Toast {

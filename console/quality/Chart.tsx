@@ -17,6 +17,8 @@ interface ChartProps {
   readonly lines: readonly Line[];
   readonly show: (value: number) => string;
   readonly isShare?: boolean;
+  /** The axis reaches at least so far. */
+  readonly least?: number;
   /** A point was clicked. */
   readonly onPoint: (index: number) => void;
 }
@@ -25,7 +27,7 @@ const HEIGHT = 180;
 const AXIS = 56;
 
 /** Lines over time. Each point leads to the runs behind it; the table of the page does the same for the keyboard. */
-export function Chart({ title, times, lines, show, isShare = false, onPoint }: ChartProps) {
+export function Chart({ title, times, lines, show, isShare = false, least = 1, onPoint }: ChartProps) {
   const box = useRef<HTMLDivElement>(null);
   const latest = useRef(onPoint);
   latest.current = onPoint;
@@ -47,7 +49,7 @@ export function Chart({ title, times, lines, show, isShare = false, onPoint }: C
           height: HEIGHT,
           legend: { show: false },
           cursor: { y: false, points: { size: 8 } },
-          scales: { y: { range: (_plot, _min, max) => [0, isShare ? 1 : Math.max(max ?? 0, 1)] } },
+          scales: { y: { range: (_plot, _min, max) => [0, isShare ? 1 : Math.max(max ?? 0, least) || 1] } },
           axes: [axis, { ...axis, size: AXIS, values: (_plot, values) => values.map(show) }],
           series: [
             {},
@@ -82,7 +84,7 @@ export function Chart({ title, times, lines, show, isShare = false, onPoint }: C
       themed.disconnect();
       plot.destroy();
     };
-  }, [times, lines, show, isShare]);
+  }, [times, lines, show, isShare, least]);
   return (
     <figure className={styles.figure} aria-label={title}>
       <figcaption className={styles.caption}>

@@ -1,16 +1,19 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { lazy, Suspense, useMemo, useState } from 'react';
+import type { CostSummary } from '../../src/protocol/operations/costs.ts';
 import type { FeedbackSummary } from '../../src/protocol/people/annotations.ts';
 import type { RunSummary } from '../../src/protocol/running/runs.ts';
-import { calibrationQuery, feedbackSummaryQuery, LOOKED_AT_MAX, runsSinceQuery } from '../api/quality.ts';
+import { calibrationQuery, costsQuery, feedbackSummaryQuery, LOOKED_AT_MAX, runsSinceQuery } from '../api/quality.ts';
 import { useMay } from '../api/session.ts';
 import { workflowsQuery } from '../api/workflows.ts';
 import { type Column, DataTable } from '../parts/DataTable.tsx';
 import { loaded } from '../parts/loaded.ts';
+import { compact, dollars } from '../parts/numbers.ts';
 import { Panel } from '../parts/Panel.tsx';
 import { Empty, Problem, Skeleton } from '../parts/States.tsx';
 import { span } from '../parts/time.ts';
+import { ByModel, cost } from './Costs.tsx';
 import { afterStep, figuresOf, type RunFigures, stepsOf } from './figures.ts';
 import { settleLanguage } from './language.ts';
 import styles from './Quality.module.css';
@@ -33,6 +36,7 @@ interface Step {
   readonly start: number;
   readonly runs: RunFigures;
   readonly said: FeedbackSummary['buckets'][number] | undefined;
+  readonly spent: CostSummary['buckets'][number] | undefined;
 }
 
 /** How well runs go, over time and by workflow; every point leads to its runs. */
@@ -47,9 +51,10 @@ export function QualityPage() {
   const since = new Date(stepsOf(now - length, now, bucket)[0] ?? now).toISOString();
   const runs = useQuery({ ...runsSinceQuery({ since, workflowId }), enabled: may('runs:read') });
   const said = useQuery({ ...feedbackSummaryQuery({ since, workflowId, bucket }), enabled: may('feedback:read') });
+  const spent = useQuery({ ...costsQuery({ since, workflowId, bucket }), enabled: may('runs:read') });
   const steps = useMemo(
-    () => stepsFrom(Date.parse(since), now, range, runs.data?.runs ?? [], said.data),
-    [since, now, range, runs.data, said.data],
+    () => stepsFrom(Date.parse(since), now, range, runs.data?.runs ?? [], said.data, spent.data),
+    [since, now, range, runs.data, said.data, spent.data],
   );
   const behind = (step: Step | undefined): QualityLink => ({
     ...(workflowId && { workflowId }),
@@ -74,12 +79,13 @@ export function QualityPage() {
           {runs.data.isCut && (
             <p className={styles.notice}>The figures of runs are those of the latest {LOOKED_AT_MAX} only.</p>
           )}
-          <Tiles runs={figuresOf(runs.data.runs)} said={said.data} />
+          <Tiles runs={figuresOf(runs.data.runs)} said={said.data} spent={spent.data} />
           <Charts steps={steps} onPoint={open} />
           <div className={styles.pair}>
-            <ByWorkflow runs={runs.data.runs} since={since} />
+            <ByWorkflow runs={runs.data.runs} since={since} spent={spent.data} />
             <Corrections said={said.data} />
           </div>
+          {spent.data && spent.data.models.length > 0 && <ByModel spent={spent.data} />}
           <ByTime steps={steps} isHours={bucket === 'hour'} behind={behind} />
           {may('goals:read') && <Judges />}
         </>
@@ -100,12 +106,14 @@ function stepsFrom(
   range: Range,
   runs: readonly RunSummary[],
   said: FeedbackSummary | undefined,
+  spent: CostSummary | undefined,
 ): Step[] {
   const [, , bucket] = RANGES[range];
   return stepsOf(since, now, bucket).map((start) => {
     const end = afterStep(start, bucket);
     const own = runs.filter(({ createdAt }) => Date.parse(createdAt) >= start && Date.parse(createdAt) < end);
-    return { start, runs: figuresOf(own), said: said?.buckets.find((each) => Date.parse(each.start) === start) };
+    const isThis = (each: { readonly start: string }): boolean => Date.parse(each.start) === start;
+    return { start, runs: figuresOf(own), said: said?.buckets.find(isThis), spent: spent?.buckets.find(isThis) };
   });
 }
 
@@ -140,7 +148,14 @@ function Filters({ search }: { readonly search: QualitySearch }) {
   );
 }
 
-function Tiles({ runs, said }: { readonly runs: RunFigures; readonly said: FeedbackSummary | undefined }) {
+interface TilesProps {
+  readonly runs: RunFigures;
+  readonly said: FeedbackSummary | undefined;
+  readonly spent: CostSummary | undefined;
+}
+
+function Tiles({ runs, said, spent }: TilesProps) {
+  const isPriced = spent !== undefined && spent.calls > spent.unpricedCalls;
   const tiles = [
     ['Success', runs.successRate, percent],
     ['Runs ended', runs.ended, whole],
@@ -150,6 +165,8 @@ function Tiles({ runs, said }: { readonly runs: RunFigures; readonly said: Feedb
     ['Corrected', said?.correctionRate, percent],
     ['Flagged', said?.flagRate, percent],
     ['Needed a person', said?.interventionRate, percent],
+    ['Cost', isPriced ? spent.usd : undefined, dollars],
+    ['Tokens', spent && spent.calls > 0 ? spent.inputTokens + spent.outputTokens : undefined, compact],
   ] as const;
   return (
     <dl className={styles.tiles}>
@@ -213,27 +230,61 @@ function Charts({ steps, onPoint }: { readonly steps: readonly Step[]; readonly 
           line('Needed a person', 'paused', rated('interventionRate')),
         ],
       },
+      {
+        title: 'Cost',
+        times,
+        show: dollars,
+        isShare: false,
+        least: 0,
+        lines: [line('US dollars', 'accent', ({ spent }) => spent?.usd)],
+      },
+      {
+        title: 'Tokens',
+        times,
+        show: compact,
+        isShare: false,
+        lines: [
+          line('Input', 'running', ({ spent }) => spent?.inputTokens),
+          line('Output', 'paused', ({ spent }) => spent?.outputTokens),
+        ],
+      },
     ];
   }, [steps]);
   return (
     <div className={styles.charts}>
-      {charts.map((chart) => (
-        <Panel key={chart.title} title={chart.title}>
-          <Suspense fallback={<Skeleton lines={4} />}>
-            <Chart {...chart} onPoint={onPoint} />
-          </Suspense>
-        </Panel>
-      ))}
+      {charts
+        .filter(({ lines, title }) => (title !== 'Cost' && title !== 'Tokens') || lines.some(hasValue))
+        .map((chart) => (
+          <Panel key={chart.title} title={chart.title}>
+            <Suspense fallback={<Skeleton lines={4} />}>
+              <Chart {...chart} onPoint={onPoint} />
+            </Suspense>
+          </Panel>
+        ))}
     </div>
   );
 }
 
+const hasValue = ({ values }: { readonly values: readonly (number | null)[] }): boolean =>
+  values.some((value) => value !== null && value > 0);
+
 const shown = (value: number | null | undefined, show: (value: number) => string): string =>
   value == null ? '–' : show(value);
 
-function ByWorkflow({ runs, since }: { readonly runs: readonly RunSummary[]; readonly since: string }) {
+interface WorkflowsProps {
+  readonly runs: readonly RunSummary[];
+  readonly since: string;
+  readonly spent: CostSummary | undefined;
+}
+
+function ByWorkflow({ runs, since, spent }: WorkflowsProps) {
   const rows = [...Map.groupBy(runs, ({ workflowId }) => workflowId)]
-    .map(([workflowId, own]) => ({ workflowId, count: own.length, ...figuresOf(own) }))
+    .map(([workflowId, own]) => ({
+      workflowId,
+      count: own.length,
+      ...figuresOf(own),
+      spent: spent?.workflows.find((each) => each.workflowId === workflowId),
+    }))
     .sort((a, b) => b.count - a.count);
   const columns: readonly Column<(typeof rows)[number]>[] = [
     {
@@ -248,6 +299,7 @@ function ByWorkflow({ runs, since }: { readonly runs: readonly RunSummary[]; rea
     { title: 'Success', isRight: true, show: ({ successRate }) => shown(successRate, percent) },
     { title: 'p50', isRight: true, isExtra: true, show: ({ p50Ms }) => shown(p50Ms, span) },
     { title: 'p95', isRight: true, isExtra: true, show: ({ p95Ms }) => shown(p95Ms, span) },
+    { title: 'Cost', isRight: true, show: ({ spent: its }) => cost(its) },
   ];
   return (
     <Panel title="By workflow" isFlush>
@@ -309,6 +361,7 @@ function ByTime({ steps, isHours, behind }: TimeProps) {
     { title: 'p95', isRight: true, show: ({ runs }) => shown(runs.p95Ms, span) },
     { title: 'Rating', isRight: true, isExtra: true, show: ({ said }) => shown(said?.meanRating, stars) },
     { title: 'Corrected', isRight: true, isExtra: true, show: ({ said }) => shown(said?.correctionRate, percent) },
+    { title: 'Cost', isRight: true, isExtra: true, show: ({ spent }) => cost(spent) },
   ];
   const rows = steps.filter(({ runs }) => runs.ended > 0).toReversed();
   return (

@@ -1,5 +1,5 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { useMemo, useRef, useState } from 'react';
+import { memo, useMemo, useRef, useState } from 'react';
 import type { RunEvent } from '../../src/client/index.ts';
 import type { RunSnapshot } from '../../src/protocol/running/runs.ts';
 import { useMay } from '../api/session.ts';
@@ -86,7 +86,7 @@ function Lines({ rows, onOpen }: { readonly rows: readonly RunEvent[]; readonly 
     count: rows.length,
     getScrollElement: () => box.current,
     estimateSize: () => ROW,
-    overscan: 20,
+    overscan: 6,
   });
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls must be reachable with the keyboard
@@ -94,23 +94,33 @@ function Lines({ rows, onOpen }: { readonly rows: readonly RunEvent[]; readonly 
       <div className={styles.inner} style={{ height: virtual.getTotalSize() }}>
         {virtual.getVirtualItems().map(({ index, start }) => {
           const event = rows[index]!;
-          return (
-            <button
-              key={event.eventId}
-              type="button"
-              className={styles.row}
-              style={{ transform: `translateY(${start}px)` }}
-              onClick={() => onOpen(event)}
-            >
-              <span className={styles.sequence}>{event.sequence}</span>
-              <span className={styles.time}>{clockTime(event.timestamp)}</span>
-              <span className={styles.type}>{event.type}</span>
-              <span className={styles.node}>{event.nodeId}</span>
-              <span className={styles.payload}>{JSON.stringify(event.payload).slice(0, SHOWN_CHARACTERS)}</span>
-            </button>
-          );
+          return <Line key={event.eventId} event={event} top={start} onOpen={onOpen} />;
         })}
       </div>
     </section>
   );
 }
+
+interface LineProps {
+  readonly event: RunEvent;
+  readonly top: number;
+  readonly onOpen: (event: RunEvent) => void;
+}
+
+/** One event. Those that stay in sight while others are scrolled in are not drawn again. */
+const Line = memo(function Line({ event, top, onOpen }: LineProps) {
+  return (
+    <button
+      type="button"
+      className={styles.row}
+      style={{ transform: `translateY(${top}px)` }}
+      onClick={() => onOpen(event)}
+    >
+      <span className={styles.sequence}>{event.sequence}</span>
+      <span className={styles.time}>{clockTime(event.timestamp)}</span>
+      <span className={styles.type}>{event.type}</span>
+      <span className={styles.node}>{event.nodeId}</span>
+      <span className={styles.payload}>{JSON.stringify(event.payload).slice(0, SHOWN_CHARACTERS)}</span>
+    </button>
+  );
+});

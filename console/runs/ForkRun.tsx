@@ -7,8 +7,8 @@ import { client } from '../api/client.ts';
 import { Button } from '../parts/Button.tsx';
 import { Dialog } from '../parts/Dialog.tsx';
 import { Editor } from '../parts/Editor.tsx';
+import { explain } from '../parts/explain.ts';
 import { Field } from '../parts/Field.tsx';
-import { explain } from '../parts/States.tsx';
 import styles from './StartRun.module.css';
 
 const FORM = 'fork-run';

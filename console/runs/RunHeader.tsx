@@ -12,6 +12,7 @@ import { Copy } from '../parts/Copy.tsx';
 import { Dialog } from '../parts/Dialog.tsx';
 import { Field } from '../parts/Field.tsx';
 import { useKeys } from '../parts/keys.ts';
+import { dollars } from '../parts/numbers.ts';
 import { StateMark } from '../parts/StateMark.tsx';
 import { Time } from '../parts/Time.tsx';
 import { complain, say } from '../parts/toasts.tsx';
@@ -100,7 +101,7 @@ function Cost({ run, view }: { readonly run: RunSnapshot; readonly view: RunView
     <div>
       <dt>Cost</dt>
       <dd className="number">
-        {cost?.usd === undefined ? '' : `$${cost.usd.toFixed(cost.usd < 0.01 ? 4 : 2)} · `}
+        {cost?.usd === undefined ? '' : `${dollars(cost.usd)} · `}
         {tokens.toLocaleString()} tokens
       </dd>
     </div>

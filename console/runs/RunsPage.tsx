@@ -11,6 +11,7 @@ import { runsQuery } from '../api/runs.ts';
 import { useMay } from '../api/session.ts';
 import { Button } from '../parts/Button.tsx';
 import { useKeys } from '../parts/keys.ts';
+import { compact, count, dollars } from '../parts/numbers.ts';
 import { StateMark } from '../parts/StateMark.tsx';
 import { Empty, Problem, Skeleton } from '../parts/States.tsx';
 import { Time, useNow } from '../parts/Time.tsx';
@@ -212,6 +213,9 @@ function RunTable({ rows, chosen, choose, onEnd }: TableProps) {
         <span role="columnheader" className={styles.right}>
           Duration
         </span>
+        <span role="columnheader" className={styles.right}>
+          Cost
+        </span>
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls must be reachable with the keyboard */}
       <div className={styles.scroll} ref={box} tabIndex={0} role="rowgroup" aria-label="Rows">
@@ -244,7 +248,7 @@ interface RowProps {
 }
 
 function Row({ run, top, isFocused, isChosen, onChoose }: RowProps) {
-  const { runId, workflowId, workflowVersion, status, createdAt, endedAt, errorCode } = run;
+  const { runId, workflowId, workflowVersion, status, createdAt, endedAt, errorCode, cost } = run;
   return (
     <div
       className={styles.row}
@@ -280,7 +284,22 @@ function Row({ run, top, isFocused, isChosen, onChoose }: RowProps) {
       <span role="cell" className={styles.right}>
         <Duration from={createdAt} to={endedAt} />
       </span>
+      <span role="cell" className={styles.right}>
+        <Cost cost={cost} />
+      </span>
     </div>
+  );
+}
+
+/** What the model calls of a run cost; their tokens if nobody knows the price. */
+function Cost({ cost }: { readonly cost: RunSummary['cost'] }) {
+  if (cost === undefined) return null;
+  const { input = 0, output = 0 } = cost.tokens ?? {};
+  const tokens = `${count(input)} tokens in, ${count(output)} out`;
+  return (
+    <span className="number quiet" title={cost.usd === undefined ? `${tokens}; the price is not known` : tokens}>
+      {cost.usd === undefined ? `${compact(input + output)} tokens` : dollars(cost.usd)}
+    </span>
   );
 }
 

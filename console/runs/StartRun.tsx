@@ -6,8 +6,9 @@ import { client } from '../api/client.ts';
 import { workflowQuery, workflowsQuery } from '../api/workflows.ts';
 import { Button } from '../parts/Button.tsx';
 import { Dialog } from '../parts/Dialog.tsx';
+import { explain } from '../parts/explain.ts';
 import { Field } from '../parts/Field.tsx';
-import { explain, Problem, Skeleton } from '../parts/States.tsx';
+import { Problem, Skeleton } from '../parts/States.tsx';
 import { readInput, showInput } from './inputs.ts';
 import styles from './StartRun.module.css';
 

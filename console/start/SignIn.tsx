@@ -1,23 +1,33 @@
-import { useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, useRouter } from '@tanstack/react-router';
 import { Workflow } from 'lucide-react';
 import { type FormEvent, useState } from 'react';
 import { RefusedError } from '../../src/client/index.ts';
-import { consoleRoot, signIn } from '../api/client.ts';
+import type { SignInProblem } from '../../src/protocol/operations/console-header.ts';
+import { beginSignInUrl, consoleRoot, signIn } from '../api/client.ts';
+import { signInMethodsQuery } from '../api/session.ts';
 import { Button } from '../parts/Button.tsx';
+import { explain } from '../parts/explain.ts';
 import { Field } from '../parts/Field.tsx';
-import { explain } from '../parts/States.tsx';
 import styles from './SignIn.module.css';
 
 const route = getRouteApi('/sign-in');
 /** What a request header can carry. */
 const SENDABLE = /^[\x21-\x7e]+$/;
 
+/** What went wrong at the identity provider. */
+const PROBLEMS: Readonly<Record<SignInProblem, string>> = {
+  'other-browser': 'The sign-in was not begun in this browser, or took too long. Try again.',
+  'not-confirmed': 'The identity provider did not confirm the sign-in. Try again.',
+  'no-access': 'Your account has no access to this host. Ask who runs it.',
+};
+
 /** Signing in with a key, or with a token of the identity provider. Neither is kept by the page. */
 export function SignIn() {
-  const { next } = route.useSearch();
+  const { next, problem: refused } = route.useSearch();
   const router = useRouter();
   const cache = useQueryClient();
+  const { data: { redirect } = {} } = useQuery(signInMethodsQuery);
   const [problem, setProblem] = useState<string>();
   const [isBusy, setBusy] = useState(false);
   const submit = async (event: FormEvent<HTMLFormElement>): Promise<void> => {
@@ -43,6 +53,19 @@ export function SignIn() {
         <p className={styles.lead}>
           Watch what your workflows do, answer what waits for you, and judge what came of it.
         </p>
+        {refused !== undefined && (
+          <p className={styles.problem} role="alert">
+            {PROBLEMS[refused]}
+          </p>
+        )}
+        {redirect && (
+          <>
+            <a className={styles.redirect} href={beginSignInUrl(next)}>
+              Sign in with {new URL(redirect.issuer).host}
+            </a>
+            <p className={styles.or}>or</p>
+          </>
+        )}
         <Field label="API key or token" problem={problem}>
           {(field) => (
             <input
@@ -56,7 +79,7 @@ export function SignIn() {
             />
           )}
         </Field>
-        <Button kind="main" type="submit" isBusy={isBusy}>
+        <Button kind={redirect ? 'plain' : 'main'} type="submit" isBusy={isBusy}>
           Sign in
         </Button>
         <p className={styles.note}>

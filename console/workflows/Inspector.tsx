@@ -1,4 +1,4 @@
-import { Trash2 } from 'lucide-react';
+import { Play, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import {
   CONDITION_TYPES,
@@ -8,6 +8,7 @@ import {
   type WorkflowEdge,
   type WorkflowNode,
 } from '../../src/protocol/running/workflows.ts';
+import { useMay } from '../api/session.ts';
 import { Button } from '../parts/Button.tsx';
 import { Field } from '../parts/Field.tsx';
 import { ConfigForm, JsonField } from './ConfigForm.tsx';
@@ -25,6 +26,7 @@ import { ExpressionField } from './ExpressionField.tsx';
 import type { KnownName } from './expression-editor.ts';
 import styles from './Inspector.module.css';
 import { Ports } from './Ports.tsx';
+import { TryNode } from './TryNode.tsx';
 import type { Finding } from './use-problems.ts';
 import { WorkflowForm } from './WorkflowForm.tsx';
 
@@ -78,6 +80,8 @@ function NodeForm({
   onChange,
   onSelect,
 }: InspectorProps & { readonly node: WorkflowNode }) {
+  const may = useMay();
+  const [isTrying, setTrying] = useState(false);
   const type = types.find(({ typeId }) => typeId === node.typeId);
   const change = (part: Partial<WorkflowNode>): void =>
     onChange((old) => changeNode(old, node.id, (each) => ({ ...each, ...part })));
@@ -139,6 +143,14 @@ function NodeForm({
         names={knownNames(draft, types)}
         onChange={(inputs) => change({ inputs })}
       />
+      {may('runs:create') && (
+        <div>
+          <Button icon={<Play />} onClick={() => setTrying(true)}>
+            Try this node
+          </Button>
+        </div>
+      )}
+      {isTrying && <TryNode node={node} onClose={() => setTrying(false)} />}
       <Field label="Connect to" hint="The other node waits for this one.">
         {(field) => (
           <select {...field} value="" onChange={({ target }) => onChange((old) => connect(old, node.id, target.value))}>

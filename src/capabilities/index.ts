@@ -20,7 +20,9 @@ import { results } from './learning/results/index.ts';
 import { synthesis } from './learning/synthesis/index.ts';
 import { verifiers } from './learning/verifiers/index.ts';
 import { webConsole } from './operations/console/index.ts';
+import { costs } from './operations/costs/index.ts';
 import { feed } from './operations/feed/index.ts';
+import { health } from './operations/health/index.ts';
 import { production } from './operations/production/index.ts';
 import { retention } from './operations/retention/index.ts';
 import { telemetry } from './operations/telemetry/index.ts';
@@ -38,6 +40,7 @@ import { standardNodes } from './running/nodes/index.ts';
 import { replay } from './running/replay/index.ts';
 import { runs } from './running/runs/index.ts';
 import { timeTravel } from './running/time-travel/index.ts';
+import { trials } from './running/trials/index.ts';
 import { workers } from './running/workers/index.ts';
 import { workflows } from './running/workflows/index.ts';
 import { commitments } from './starting/commitments/index.ts';
@@ -59,6 +62,7 @@ const ALL = [
   packs,
   agents,
   tools,
+  costs,
   runs,
   retention,
   replay,
@@ -94,6 +98,8 @@ const ALL = [
   code,
   mcpServer,
   mcpClient,
+  health,
+  trials,
   webConsole,
   standardNodes,
 ] as const;

@@ -46,7 +46,9 @@ import type {
 import type { ProposalEffect } from '../protocol/learning/results.ts';
 import type { SynthesizeReply, SynthesizeRequest } from '../protocol/learning/synthesis.ts';
 import type { Verifier, VerifierRequest } from '../protocol/learning/verifiers.ts';
-import type { ConsoleSession } from '../protocol/operations/console.ts';
+import type { ConsoleSession, SignInMethods } from '../protocol/operations/console.ts';
+import type { CostSummary } from '../protocol/operations/costs.ts';
+import type { HostHealth } from '../protocol/operations/health.ts';
 import type {
   DeliveryState,
   IssuedWebhook,
@@ -81,12 +83,14 @@ import type {
   RunSummary,
 } from '../protocol/running/runs.ts';
 import type { StreamMode } from '../protocol/running/stream-modes.ts';
+import type { TrialRequest } from '../protocol/running/trials.ts';
 import type {
   ClaimedTasks,
   ClaimTasksRequest,
   EffectClaim,
   EffectResult,
   EffectState,
+  OpenTask,
   TaskCompletion,
   TaskFailure,
   TaskHeartbeat,
@@ -154,6 +158,20 @@ export const OPERATIONS = {
   getAsyncApi: operation<{ reply: AnyObject }>()('GET', `${V1}/asyncapi.json`),
   getEnvelopeSchema: operation<{ reply: AnyObject }>()('GET', '/schemas/envelopes/{file}'),
 
+  getHostHealth: operation<{ reply: HostHealth }>()('GET', `${HOST}/health`),
+  summarizeCosts: operation<{
+    query?: Span & { readonly workflowId?: string; readonly bucket?: Bucket };
+    reply: CostSummary;
+  }>()('GET', `${HOST}/costs`, { takes: 'query' }),
+  getSignInMethods: operation<{ reply: SignInMethods }>()('GET', `${HOST}/console/sign-in/methods`),
+  beginSignIn: operation<{ query?: { readonly next?: string }; reply: Bytes }>()('GET', `${HOST}/console/sign-in`, {
+    takes: 'query',
+    answers: 'bytes',
+  }),
+  finishSignIn: operation<{
+    query: { readonly code?: string; readonly state?: string; readonly error?: string };
+    reply: Bytes;
+  }>()('GET', `${HOST}/console/sign-in/return`, { takes: 'query', answers: 'bytes' }),
   createConsoleSession: operation<{ reply: ConsoleSession }>()('POST', `${HOST}/console/session`),
   getConsoleSession: operation<{ reply: ConsoleSession }>()('GET', `${HOST}/console/session`),
   endConsoleSession: operation<{ reply: undefined }>()('DELETE', `${HOST}/console/session`),
@@ -244,6 +262,7 @@ export const OPERATIONS = {
     takes: 'body',
   }),
   deleteWorkerType: operation<{ reply: undefined }>()('DELETE', `${HOST}/workers/types/{typeId}`),
+  listWorkerTasks: operation<{ reply: { readonly items: readonly OpenTask[] } }>()('GET', `${HOST}/workers/tasks`),
   claimWorkerTasks: operation<{ body: ClaimTasksRequest; reply: ClaimedTasks }>()(
     'POST',
     `${HOST}/workers/tasks:claim`,
@@ -277,6 +296,7 @@ export const OPERATIONS = {
     `${HOST}/workers/tasks/{taskId}:suspend`,
     { takes: 'body' },
   ),
+  tryNode: operation<{ body: TrialRequest; reply: CreateRunReply }>()('POST', `${HOST}/trials`, { takes: 'body' }),
   validateWorkflow: operation<{ body: AuthoredWorkflow; reply: { readonly warnings: readonly WorkflowWarning[] } }>()(
     'POST',
     `${HOST}/workflows:validate`,

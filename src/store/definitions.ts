@@ -139,6 +139,12 @@ export function insertDefinition(row: DefinitionRow): Write {
   };
 }
 
+/** Inserts a definition whose id says what is in it, unless it is there already. */
+export function ensureDefinition(row: DefinitionRow): Write {
+  const { sql: text, params } = insertDefinition(row);
+  return { sql: text, params };
+}
+
 /**
  * Sets the current version of a workflow by compare-and-swap. Fails the expectation `version` if it is no longer
  * `current` (null: none).

@@ -1,3 +1,4 @@
+import type { EventType } from '../protocol/running/events.ts';
 import { MANAGEMENT_IDS } from '../protocol/running/management.ts';
 import { type Param, placeholders, type Statement, sql, type Write } from './sql.ts';
 
@@ -180,6 +181,24 @@ const NEWS_IN_WORKSPACE = newsOf('AND runs.workspace = $5');
 export function readNews({ tenant, workspace }: Visibility, runId: string, after: number, limit: number): Statement {
   if (workspace === undefined) return sql(NEWS, runId, tenant, after, limit);
   return sql(NEWS_IN_WORKSPACE, runId, tenant, after, limit, workspace);
+}
+
+/** A stored event with its run. */
+export interface LoggedRow extends StoredEvent {
+  readonly run_id: string;
+}
+
+/** Events of some types of some runs of a tenant, run by run. */
+export function findEvents(runIds: readonly string[], types: readonly EventType[], limit: number): Statement {
+  const among = placeholders(1, runIds.length);
+  const wanted = placeholders(1, types.length, runIds.length + 1);
+  return sql(
+    `SELECT run_id, sequence, type, body, hidden FROM events WHERE run_id IN ${among} AND type IN ${wanted}
+     ORDER BY run_id, sequence LIMIT $${runIds.length + types.length + 1}`,
+    ...runIds,
+    ...types,
+    limit,
+  );
 }
 
 /** Lists all direct child runs of a run. */

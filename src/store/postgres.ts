@@ -174,7 +174,8 @@ class Renderer {
       .replaceAll('$now', now)
       .replaceAll('$skipLocked', 'FOR UPDATE SKIP LOCKED')
       .replaceAll('$transaction', TRANSACTION)
-      .replaceAll('$settled', SETTLED);
+      .replaceAll('$settled', SETTLED)
+      .replaceAll('$storeBytes', 'pg_database_size(current_database())');
     const text = expect === undefined ? expanded : demanding(expanded, expect, expectation);
     return { name: createHash('sha1').update(text).digest('hex'), text, usesNow: sql.includes('$now') };
   }

@@ -409,6 +409,26 @@ export function probeWrite(hostId: string): Write {
   };
 }
 
+/** A host with a valid heartbeat. */
+export interface LiveHost {
+  readonly host_id: string;
+  readonly version: string | null;
+  readonly held: number;
+}
+
+/** The hosts with a valid heartbeat, each with how many items it holds. */
+export function findHosts(): Statement {
+  return sql(
+    `SELECT host_id, version, (SELECT COUNT(*) FROM work WHERE work.owner = hosts.host_id) AS held
+     FROM hosts WHERE alive_until >= $now ORDER BY host_id`,
+  );
+}
+
+/** What the database takes on its disk, in bytes. */
+export function storeSize(): Statement {
+  return sql('SELECT $storeBytes AS bytes');
+}
+
 /** Counts the hosts with a valid heartbeat. */
 export function countHosts(): Statement {
   return sql('SELECT COUNT(*) AS count FROM hosts WHERE alive_until >= $now');

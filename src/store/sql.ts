@@ -5,7 +5,7 @@ export type Param = string | number | null;
  * One SQL statement, written in the subset that SQLite and PostgreSQL share, with `$1`, `$2` … for parameters.
  * Where the two differ, each driver expands a macro: `$now` (the store's clock, epoch ms), `$skipLocked` (skip rows
  * that another host is claiming), `$transaction` (id of the writing transaction), `$settled` (every transaction with a
- * lower id has ended) and, in migrations, `$clustered` (store rows in primary-key order).
+ * lower id has ended), `$storeBytes` (what the database takes on its disk) and, in migrations, `$clustered` (store rows in primary-key order).
  */
 export interface Statement {
   readonly sql: string;

@@ -73,6 +73,7 @@ export class Connection {
         // There is one transaction at a time, so every transaction whose rows can be read has ended.
         .replaceAll('$transaction', '0')
         .replaceAll('$settled', '1')
+        .replaceAll('$storeBytes', '(SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size())')
         .replaceAll('$now', `?${params.length + 1}`)
         .replace(/\$(\d+)/g, '?$1');
       entry = { statement: this.#database.prepare(text), usesNow };

@@ -66,6 +66,11 @@ const PAGES = all('?limit ?cursor', here('limits a page, and leads on to the nex
 const MEMBER = ['prompts', 'and takes nobody for a member who only says so'] as const;
 
 const FIELDS: Readonly<Record<string, Fields>> = {
+  beginSignIn: all('?next', ['sign-in', 'leads there and back, and ends with a session of that person']),
+  finishSignIn: {
+    ...all('?code ?state', ['sign-in', 'takes no answer that this browser did not ask for, and none twice']),
+    '?error': ['sign-in', 'takes no answer that this browser did not ask for, and none twice'],
+  },
   verifyAudit: all('?fromSeq ?toSeq', ['audit', 'to the end where that is not said, and past it']),
   listAudit: {
     ...all('?actor ?action ?since ?until', ['audit', 'by actor, action and time']),
@@ -91,6 +96,10 @@ const FIELDS: Readonly<Record<string, Fields>> = {
     '?workflowId': ['feedback-summary', 'is empty for a workflow that nobody knows'],
     ...all('?since ?until', ['feedback-summary', 'counts runs from a moment on, and up to another']),
     '?bucket': ['feedback-summary', 'adds up over each %s'],
+  },
+  summarizeCosts: {
+    '?workflowId': ['operators', 'has no sum where a price is not known'],
+    ...all('?since ?until ?bucket', ['operators', 'adds costs up over time, by workflow and by model']),
   },
   putWorkerType: {
     ...all('description pool', ['workers', 'is listed while it is declared']),
@@ -122,6 +131,7 @@ const FIELDS: Readonly<Record<string, Fields>> = {
     'workers',
     'is given back while it waits, and handed over with what has come',
   ]),
+  tryNode: all('typeId config inputs', ['trials', 'runs with its config and inputs, and leaves no workflow behind']),
   listWorkflows: paged('workflows', 'lists pages without showing a workflow twice or missing one'),
   registerWorkflow: WORKFLOW,
   replaceWorkflow: WORKFLOW,

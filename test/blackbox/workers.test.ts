@@ -72,6 +72,30 @@ onEachStore(
       expect(await lines()).toEqual([`waiting for a worker of ${typeId}`, 'fetched']);
     });
 
+    it('shows its open attempts: those that wait, and who has the others', async () => {
+      const typeId = await declare();
+      const open = async (who: Api = owner()) =>
+        (await who.get(TASKS)).body.items.filter((each: { typeId: string }) => each.typeId === typeId);
+      const counted = async () =>
+        (await owner().get(TYPES)).body.items.find((each: { typeId: string }) => each.typeId === typeId);
+      const [first, second] = [await started(typeId), await started(typeId)];
+      await until(open, ({ length }) => length === 2);
+      expect(await open()).toMatchObject([
+        { runId: first, nodeId: 'a', state: 'waiting', pool: 'default' },
+        { runId: second, state: 'waiting' },
+      ]);
+      expect(await counted()).toMatchObject({ waiting: 2, leased: 0 });
+      const [task] = await claim(typeId, { worker: 'blue', leaseSeconds: 60 });
+      await report(task, ':heartbeat', { progress: 'half' });
+      const held = { runId: first, state: 'leased', worker: 'blue', progress: 'half', leaseUntil: expect.any(String) };
+      expect(await open()).toMatchObject([held, { runId: second, state: 'waiting' }]);
+      expect(await counted()).toMatchObject({ waiting: 1, leased: 1 });
+      expect(await open(host().as('other'))).toEqual([]);
+      await report(task, ':complete', { outputs: {} });
+      await owner().post(`/v1/runs/${second}/cancel`, {});
+      expect(await until(open, ({ length }) => length === 0)).toEqual([]);
+    });
+
     it('is not known to other tenants, and neither are its attempts', async () => {
       const typeId = await declare();
       const stranger = host().as('other');
@@ -334,7 +358,7 @@ onEachStore(
       const typeId = await declare({ pool: 'gpu' });
       const found = async () =>
         (await owner().get(TYPES)).body.items.find((each: { typeId: string }) => each.typeId === typeId);
-      expect(await found()).toEqual({ typeId, description: 'Fetches.', pool: 'gpu' });
+      expect(await found()).toEqual({ typeId, description: 'Fetches.', pool: 'gpu', waiting: 0, leased: 0 });
       await claim(typeId, { waitSeconds: 0 });
       expect((await found()).seenAt).toEqual(expect.any(String));
       expect((await owner().request('DELETE', `${TYPES}/${typeId}`)).status).toBe(204);

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { barriers, launchBrowser, type Visit, visit } from '../support/browser.ts';
 import { ALL_PAYLOADS, enter as enterConsole, PAYLOADS, unexpected } from '../support/console.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
+import { IdentityProvider, IssuerKeyRing, oidcOf, startIssuer } from '../support/issuer.ts';
 import { prefixProxy } from '../support/prefix-proxy.ts';
 import { shoot } from '../support/screenshots.ts';
 
@@ -39,6 +40,33 @@ describe('the console', () => {
     expect(cookie).toMatchObject({ name: 'capstan_session', httpOnly: true, sameSite: 'Strict' });
     expect(cookie?.value).not.toContain(KEYS.editor.key);
     expect(unexpected(visited)).toEqual([]);
+  });
+
+  it('a person signs in at the identity provider, and lands where they wanted to go', async () => {
+    const ring = await new IssuerKeyRing().add('first', 'ES256');
+    const provider = new IdentityProvider(ring);
+    const issuer = await startIssuer(ring, provider);
+    provider.claims = { iss: issuer.url, sub: 'ada', tenant: 'alpha', role: 'viewer' };
+    const own = await startTestHost('sqlite', undefined, { oidc: oidcOf(issuer) });
+    try {
+      const visited = await visit(browser, `${own.url}/console/runs?status=failed`);
+      const { page } = visited;
+      await page.getByRole('link', { name: /^Sign in with / }).waitFor();
+      expect(await barriers(page)).toEqual([]);
+      provider.idClaims = { nonce: 'of somebody else' };
+      await page.getByRole('link', { name: /^Sign in with / }).click();
+      await page.getByText('The identity provider did not confirm the sign-in.').waitFor();
+      provider.idClaims = {};
+      await page.goto(`${own.url}/console/runs?status=failed`);
+      await page.getByRole('link', { name: /^Sign in with / }).click();
+      await page.getByRole('heading', { name: 'Runs' }).waitFor();
+      expect(page.url()).toBe(`${own.url}/console/runs?status=failed`);
+      expect(await page.getByRole('button', { name: 'Start run' }).count()).toBe(0);
+      expect(unexpected(visited)).toEqual([]);
+    } finally {
+      await own.stop();
+      await issuer.stop();
+    }
   });
 
   it('signing out ends it', async () => {

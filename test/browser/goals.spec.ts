@@ -26,9 +26,10 @@ const unsure = workflow([interrupt('ask', 'low-confidence', { agentId: 'acme.age
 describe('the goal pages', () => {
   let host: TestHost;
   let browser: Browser;
+  let counting: string;
   beforeAll(async () => {
     [host, browser] = await Promise.all([startTestHost('sqlite', undefined), launchBrowser()]);
-    await registerCounting(host.as('editor'));
+    counting = await registerCounting(host.as('editor'));
     await register(host.as('editor'), unsure);
   });
   afterAll(async () => {
@@ -74,6 +75,39 @@ describe('the goal pages', () => {
     await page.getByRole('link', { name: runId }).click();
     await page.waitForURL(/runs\/run-/);
     expect(unexpected(visited)).toEqual([]);
+  });
+
+  it('a goal is set and planned in forms, which say what the host refuses where it is', async () => {
+    const visited = await open(KEYS.editor.key, 'goals');
+    const { page } = visited;
+    await page.getByRole('button', { name: 'New goal' }).click();
+    await page.getByLabel('Objective').fill('Made in a form');
+    await page.getByLabel('Runs', { exact: true }).fill('');
+    await page.getByRole('button', { name: 'Set goal' }).click();
+    await page.getByText('A goal needs bounds').waitFor();
+    await page.getByLabel('Runs', { exact: true }).fill('4');
+    await page.getByLabel('The next run is started').selectOption('schedule');
+    await page.getByRole('button', { name: 'Set goal' }).click();
+    await page.getByRole('heading', { name: 'Plan' }).first().waitFor();
+    await page.getByLabel('Workflow of the runs').selectOption(counting);
+    await page.getByLabel('Cron expression').fill('0 7 * * 1');
+    await page.getByRole('button', { name: 'Add a criterion' }).click();
+    await page.getByLabel('Name of criterion 1').fill('done');
+    await page.getByLabel('Expression of criterion 1').fill('outputs.(');
+    await page.getByRole('button', { name: 'Save plan' }).click();
+    await page.locator('textarea[aria-invalid]').waitFor();
+    await page.getByLabel('Expression of criterion 1').fill('true');
+    await page.getByRole('button', { name: 'Save plan' }).click();
+    await page.getByText('The plan is saved.').waitFor();
+    const goalId = new URL(page.url()).pathname.split('/').at(-1);
+    const { body } = await api().get(`/v1/host/capstan/goals/${goalId}/plan`);
+    expect(body).toMatchObject({
+      workflowId: counting,
+      criteria: [{ key: 'done', expression: 'true' }],
+      schedule: { cron: '0 7 * * 1' },
+    });
+    expect(await barriers(page)).toEqual([]);
+    expect(unexpected(visited, /status of 4/)).toEqual([]);
   });
 
   it('a goal is paused, resumed and abandoned', async () => {

@@ -8,7 +8,19 @@ import { shoot } from '../support/screenshots.ts';
 
 /** Operations and quality in a real browser, against a real host. */
 
-const SECTIONS = ['host', 'keys', 'audit', 'webhooks', 'schedules', 'prompts', 'agents', 'tools', 'packs'];
+const SECTIONS = [
+  'host',
+  'keys',
+  'audit',
+  'workers',
+  'triggers',
+  'webhooks',
+  'schedules',
+  'prompts',
+  'agents',
+  'tools',
+  'packs',
+];
 
 describe('the operations and quality pages', () => {
   let host: TestHost;
@@ -21,6 +33,14 @@ describe('the operations and quality pages', () => {
     await owner.post('/v1/webhooks', { url: 'https://example.com/hook', events: ['run.completed'] });
     await register(host.as('editor'), workflow([node('x', 'core.fail')], [], { id: 'always-fails' }));
     await host.as('editor').ended(await host.as('editor').run('always-fails'));
+    await owner.request('PUT', '/v1/host/capstan/workers/types/acme.fetch', { description: 'Fetches.' });
+    await register(owner, workflow([node('fetch', 'acme.fetch')], [], { id: 'fetching' }));
+    await owner.run('fetching');
+    const hook = { id: 'orders', type: 'webhook' as const, enabled: true, config: { scheme: 'github' } };
+    await register(owner, workflow([node('a')], [], { id: 'hooked', triggers: [hook] }));
+    const spent = { 'openwop.cost.tokens.input': 900, 'openwop.cost.tokens.output': 100, 'openwop.cost.usd': 1.5 };
+    const spends = node('ask', 'conformance.cost.emit', { config: { attrs: spent } });
+    await owner.ended(await owner.run(await register(owner, workflow([spends], [], { id: 'costly' }))));
     const runId = await host.as('editor').run('support-triage', { inputs });
     await host.as('editor').ended(runId);
     await host.as('editor').post(`/v1/runs/${runId}/annotations`, {
@@ -76,6 +96,100 @@ describe('the operations and quality pages', () => {
     expect(body.items[0].enabled).toBe(false);
   });
 
+  it('a schedule is made, with its next runs in sight, and changed', async () => {
+    const visited = await open(KEYS.owner.key, 'operations?section=schedules');
+    const { page } = visited;
+    await page.getByRole('button', { name: 'New schedule' }).click();
+    await page.getByLabel('Workflow').selectOption('always-fails');
+    await page.getByLabel('Cron expression').fill('99 * * * *');
+    await page.getByText(/invalid/i).waitFor();
+    await page.getByRole('button', { name: 'Make schedule' }).click();
+    await page.locator('[aria-invalid]').waitFor();
+    await page.getByLabel('Cron expression').fill('30 4 * * *');
+    await page.getByRole('region', { name: 'Next runs' }).getByRole('listitem').nth(4).waitFor();
+    await page.getByLabel('Inputs').fill('{"a":');
+    await page.getByRole('button', { name: 'Make schedule' }).click();
+    await page.getByText(/This is not JSON/).waitFor();
+    await page.getByLabel('Inputs').fill('{"a":1}');
+    await page.getByRole('button', { name: 'Make schedule' }).click();
+    await page.getByRole('button', { name: '30 4 * * *' }).click();
+    await page.getByRole('button', { name: 'Edit' }).click();
+    await page.getByLabel('Cron expression').fill('31 4 * * *');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('The schedule is changed.').waitFor();
+    const { body } = await host.as('owner').get('/v1/host/capstan/schedules?workflowId=always-fails');
+    expect(body.items).toMatchObject([{ cron: '31 4 * * *', inputs: { a: 1 }, enabled: true }]);
+    await page.getByRole('button', { name: 'Remove …' }).click();
+    await page.getByRole('button', { name: 'Remove for good' }).click();
+    await page.getByText('The schedule is gone.').waitFor();
+    expect(unexpected(visited, /status of 400/)).toEqual([]);
+  });
+
+  it('a webhook is made, its secret shown once, and removed', async () => {
+    const visited = await open(KEYS.owner.key, 'operations?section=webhooks');
+    const { page } = visited;
+    await page.getByRole('button', { name: 'New webhook' }).click();
+    await page.getByLabel('Address').fill('https://10.0.0.1/hook');
+    await page.getByLabel('Find events').fill('proposal');
+    await page.getByLabel('proposal.created').check();
+    await page.getByRole('button', { name: 'Make webhook' }).click();
+    await page.getByRole('alert').waitFor();
+    await page.getByLabel('Address').fill('https://example.com/made');
+    await page.getByRole('button', { name: 'Make webhook' }).click();
+    await page.getByText('Copy it now').waitFor();
+    await page.getByRole('button', { name: 'Done' }).click();
+    await page.getByRole('button', { name: 'https://example.com/made' }).click();
+    const { body } = await host.as('owner').get('/v1/host/capstan/webhooks');
+    const events = ['run.completed', 'run.failed', 'proposal.created'];
+    expect(body.items).toContainEqual(expect.objectContaining({ url: 'https://example.com/made', events }));
+    await page.getByRole('button', { name: 'Remove …' }).click();
+    await page.getByRole('button', { name: 'Remove for good' }).click();
+    await page.getByText('It is told nothing any more.').first().waitFor();
+    expect(unexpected(visited, /status of 4/)).toEqual([]);
+  });
+
+  it('a trigger has its address, and gets a secret', async () => {
+    const { page } = await open(KEYS.owner.key, 'operations?section=triggers');
+    await page.getByText('◐ needs a secret').waitFor();
+    await page.getByRole('button', { name: 'orders' }).click();
+    await page.getByRole('region', { name: 'Address' }).getByText('/v1/host/capstan/hooks/').waitFor();
+    await page.getByRole('button', { name: 'Make a secret' }).click();
+    await page.getByText('Copy it now').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByText('● on').waitFor();
+  });
+
+  it('workers: what waits, and that nobody serves it', async () => {
+    const { page } = await open(KEYS.owner.key, 'operations?section=workers');
+    await page.getByText('✕ none has asked yet').waitFor();
+    await page.getByRole('region', { name: 'Open attempts' }).getByText('◐ waiting').waitFor();
+    await host.as('owner').post('/v1/host/capstan/workers/tasks:claim', { types: ['acme.fetch'], worker: 'blue' });
+    await page.getByText('● in hand').waitFor();
+    await page.getByRole('cell', { name: 'blue' }).waitFor();
+    await page.getByRole('link', { name: 'fetch', exact: true }).click();
+    await page.waitForURL(/runs\/run-.*node=fetch/);
+  });
+
+  it('the host says how it is, what may be used and what is slow', async () => {
+    const { page } = await open(KEYS.owner.key, 'operations');
+    await page.getByText(/^SQLite, /).waitFor();
+    await page.getByRole('region', { name: 'Hosts' }).last().getByText('● this one').waitFor();
+    await page
+      .getByRole('link', { name: /support-triage · / })
+      .first()
+      .waitFor();
+    await page.getByText('5,000 / s').waitFor();
+  });
+
+  it('costs are in the list of runs, over time, by workflow and by model', async () => {
+    const { page } = await open(KEYS.editor.key, 'runs?workflowId=costly', { locale: 'en-US' });
+    await page.getByRole('cell', { name: '$1.50' }).waitFor();
+    await page.goto(`${host.url}/console/quality`);
+    await page.getByRole('figure', { name: 'Cost' }).locator('canvas').waitFor();
+    await page.getByRole('row', { name: /conformance · conformance 1 900 100 \$1\.50/ }).waitFor();
+    await page.getByRole('row', { name: /^costly .*\$1\.50$/ }).waitFor();
+  });
+
   it('a webhook has its deliveries beside it', async () => {
     const { page } = await open(KEYS.owner.key, 'operations?section=webhooks');
     await page.getByRole('button', { name: 'https://example.com/hook' }).click();
@@ -88,7 +202,7 @@ describe('the operations and quality pages', () => {
     const { page } = visited;
     await page.getByRole('heading', { name: 'Capabilities' }).waitFor();
     const tabs = await page.getByRole('tab').allInnerTexts();
-    expect(tabs).toEqual(['Host', 'Schedules', 'Prompts', 'Agents', 'Tools', 'Packs']);
+    expect(tabs).toEqual(['Host', 'Triggers', 'Schedules', 'Prompts', 'Agents', 'Tools', 'Packs']);
     await page.goto(`${host.url}/console/operations?section=keys`);
     await page.getByText('Keys need the scope keys:manage').waitFor();
     await page.goto(`${host.url}/console/operations?section=schedules`);
@@ -103,7 +217,7 @@ describe('the operations and quality pages', () => {
   it('figures lead to the runs behind them', async () => {
     const visited = await open(KEYS.editor.key, 'quality');
     const { page } = visited;
-    await page.getByText('50 %').first().waitFor();
+    await page.getByText('67 %').first().waitFor();
     await page.getByRole('link', { name: 'support-triage · draft' }).waitFor();
     await page.getByRole('figure', { name: 'Success' }).locator('canvas').waitFor();
     const plot = page.getByRole('figure', { name: 'Success' }).locator('.u-over');
@@ -132,8 +246,11 @@ describe('the operations and quality pages', () => {
     const { page } = await open(KEYS.owner.key, 'operations');
     for (const section of ['keys', 'prompts', 'audit']) {
       await page.goto(`${host.url}/console/operations?section=${section}`);
-      await page.locator('tbody button').first().click();
-      await page.getByRole('dialog').waitFor();
+      await page.locator('tbody :is(button, a)').first().click();
+      await page
+        .getByRole(section === 'prompts' ? 'heading' : 'dialog')
+        .first()
+        .waitFor();
       expect(await page.evaluate('window.hit'), section).toBeUndefined();
       expect(await page.locator('main iframe, main script, main img').count()).toBe(0);
     }

@@ -3,3 +3,8 @@
  * origin set it without asking this host, which never agrees.
  */
 export const CONSOLE_HEADER = 'x-capstan-console';
+
+/** Why a sign-in at the identity provider failed, as the address of the sign-in page has it. */
+export const SIGN_IN_PROBLEMS = ['other-browser', 'not-confirmed', 'no-access'] as const;
+/** One of SIGN_IN_PROBLEMS. */
+export type SignInProblem = (typeof SIGN_IN_PROBLEMS)[number];

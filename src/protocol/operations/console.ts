@@ -18,3 +18,15 @@ export const ConsoleSession = Type.Object(
 );
 /** A caller as the console shows them. */
 export type ConsoleSession = Static<typeof ConsoleSession>;
+
+/** How people can sign in to the console. */
+export const SignInMethods = Type.Object(
+  {
+    redirect: Type.Optional(
+      Type.Object({ issuer: NonEmpty }, { description: 'The identity provider to which the sign-in leads' }),
+    ),
+  },
+  { $id: 'SignInMethods' },
+);
+/** The ways to sign in besides a key, which always works. */
+export type SignInMethods = Static<typeof SignInMethods>;

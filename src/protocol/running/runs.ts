@@ -203,6 +203,7 @@ export const RunSummary = Type.Object(
     endedAt: Optional(Timestamp),
     errorCode: Optional(Type.String()),
     parentRunId: Optional(NonEmpty),
+    cost: Optional(RunCost),
   },
   { $id: 'RunSummary' },
 );

@@ -54,6 +54,8 @@ export const WorkerType = Type.Object(
     ...members,
     pool: PoolName,
     seenAt: Optional(Type.String({ format: 'date-time', description: 'When a worker last asked for its attempts' })),
+    waiting: Optional(Type.Integer({ minimum: 0, description: 'Attempts that no worker has; in lists only' })),
+    leased: Optional(Type.Integer({ minimum: 0, description: 'Attempts that a worker has; in lists only' })),
   },
   { $id: 'WorkerType' },
 );
@@ -130,6 +132,28 @@ export type WorkerTask = Static<typeof WorkerTask>;
 export const ClaimedTasks = Type.Object({ tasks: Type.Array(WorkerTask) }, { $id: 'ClaimedTasks' });
 /** What a claim got. */
 export type ClaimedTasks = Static<typeof ClaimedTasks>;
+
+/** Open attempts that a list has at most. */
+export const OPEN_TASKS_MAX = 200;
+/** An attempt that waits for a worker, or that one has. */
+export const OpenTask = Type.Object(
+  {
+    taskId: NonEmpty,
+    typeId: NonEmpty,
+    pool: PoolName,
+    runId: RunId,
+    nodeId: NonEmpty,
+    attempt: Type.Integer({ description: 'Number of the attempt, from 0' }),
+    state: OneOf(['waiting', 'leased']),
+    since: Type.String({ format: 'date-time', description: 'When it was put into the queue' }),
+    worker: Optional(Type.String({ description: 'Name of the worker that has the lease, if it told one' })),
+    leaseUntil: Optional(Timestamp),
+    progress: Optional(Type.String({ description: 'What the worker says that it is doing' })),
+  },
+  { $id: 'OpenTask' },
+);
+/** An open attempt as people see it, without what the worker gets. */
+export type OpenTask = Static<typeof OpenTask>;
 
 /** Names a task. */
 export const TaskParams = Closed({ taskId: Type.String({ minLength: 1, maxLength: 128 }) });

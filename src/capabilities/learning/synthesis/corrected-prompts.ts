@@ -3,6 +3,7 @@ import { type PromptTemplate, promptRefText, TEMPLATE_TEXT_MAX } from '../../../
 import { type JsonObject, own } from '../../../protocol/format/json.ts';
 import type { Annotation } from '../../../protocol/people/annotations.ts';
 import { decodeEvent } from '../../../runtime/recording.ts';
+import { findEvents, type LoggedRow } from '../../../store/log.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { redactText, redactValue } from '../../../system/redaction.ts';
 import type { RegisteredPrompt } from '../../ai/prompts/door.ts';
@@ -27,7 +28,7 @@ import {
 } from './mining-records.ts';
 import { versionAfter } from './pack-identity.ts';
 import { counted, named } from './phrases.ts';
-import { findEvents, type LoggedRow, WHOLE_RUN } from './records.ts';
+import { WHOLE_RUN } from './records.ts';
 import { inlineSystemPrompt } from './run-facts.ts';
 import { isSaidIn, wishesOf } from './wishes.ts';
 

@@ -1,8 +1,8 @@
 import { isObject } from '../../../protocol/format/json.ts';
 import { decodeEvent } from '../../../runtime/recording.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
+import { findEvents, type LoggedRow } from '../../../store/log.ts';
 import type { CorrectedRow } from './mining-records.ts';
-import { findEvents, type LoggedRow } from './records.ts';
 
 const EVENTS_MAX = 200;
 /** Words of a change that is told as such; of longer ones the result is an example. */

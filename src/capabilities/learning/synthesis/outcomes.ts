@@ -1,8 +1,9 @@
 import { decodeEvent } from '../../../runtime/recording.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
+import { findEvents, type LoggedRow } from '../../../store/log.ts';
 import type { Feedback, RunOpinion } from '../../people/feedback/door.ts';
 import { counted } from './phrases.ts';
-import { findEvents, findStatuses, type LoggedRow } from './records.ts';
+import { findStatuses } from './records.ts';
 
 /** How a run ended, and what people thought of it. */
 export interface Outcome {

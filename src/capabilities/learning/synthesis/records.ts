@@ -1,4 +1,3 @@
-import type { EventType } from '../../../protocol/running/events.ts';
 import { MANAGEMENT_WORKFLOWS } from '../../../protocol/running/management.ts';
 import type { RunRef } from '../../../store/log.ts';
 import { type Param, placeholders, type Statement, sql, type Write } from '../../../store/sql.ts';
@@ -136,28 +135,6 @@ export function findUnread(tenant: string, { endedAt, runId }: EndPosition, limi
     runId,
     limit,
     ...MANAGEMENT_WORKFLOWS,
-  );
-}
-
-/** A stored event with its run. */
-export interface LoggedRow {
-  readonly run_id: string;
-  readonly sequence: number;
-  readonly type: string;
-  readonly body: string;
-  readonly hidden: string | null;
-}
-
-/** Events of some types of some runs of a tenant, run by run. */
-export function findEvents(runIds: readonly string[], types: readonly EventType[], limit: number): Statement {
-  const among = placeholders(1, runIds.length);
-  const wanted = placeholders(1, types.length, runIds.length + 1);
-  return sql(
-    `SELECT run_id, sequence, type, body, hidden FROM events WHERE run_id IN ${among} AND type IN ${wanted}
-     ORDER BY run_id, sequence LIMIT $${runIds.length + types.length + 1}`,
-    ...runIds,
-    ...types,
-    limit,
   );
 }
 

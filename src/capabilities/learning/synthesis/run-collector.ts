@@ -2,7 +2,14 @@ import type { RunEvent } from '../../../protocol/running/events.ts';
 import { commitOrThrow } from '../../../runtime/change.ts';
 import { decodeEvent, sequenceOf } from '../../../runtime/recording.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import { type RunRow, readEvents, type StoredEvent, type Visibility } from '../../../store/log.ts';
+import {
+  findEvents,
+  type LoggedRow,
+  type RunRow,
+  readEvents,
+  type StoredEvent,
+  type Visibility,
+} from '../../../store/log.ts';
 import type { Unit } from '../../../store/sql.ts';
 import type { Feedback } from '../../people/feedback/door.ts';
 import {
@@ -10,10 +17,8 @@ import {
   type CursorRow,
   type EndPosition,
   findCursor,
-  findEvents,
   findUnread,
   insertRows,
-  type LoggedRow,
   moveCursor,
   WHOLE_RUN,
 } from './records.ts';

@@ -60,7 +60,7 @@ const endConsoleSession = operation({
 });
 
 /** Below the path at which the host is published. The browser names its own scheme, also behind a proxy. */
-function placeOf({ origin, header }: Pick<Request, 'origin' | 'header'>): { path: string; isSecure: boolean } {
+export function placeOf({ origin, header }: Pick<Request, 'origin' | 'header'>): { path: string; isSecure: boolean } {
   const { pathname, protocol } = new URL(origin);
   return { path: pathname, isSecure: protocol === 'https:' || (header('origin')?.startsWith('https://') ?? false) };
 }

@@ -2,16 +2,11 @@ import { PREVIEW_TAG } from '../../../protocol/learning/previews.ts';
 import { MANAGEMENT_IDS } from '../../../protocol/running/management.ts';
 import type { Visibility } from '../../../store/log.ts';
 import type { Param, Statement } from '../../../store/sql.ts';
+import type { IdRange } from '../../periods.ts';
 
 /** Which runs are counted. Management runs are left out unless their workflow is named. */
 export interface Counted extends Visibility {
   readonly workflowId?: string | undefined;
-}
-
-/** Runs that were started in a period, as a range of ids: ids sort by time. */
-export interface IdRange {
-  readonly from: string;
-  readonly before: string;
 }
 
 /** Sums over the runs of a range that have ended. */

@@ -10,7 +10,7 @@ import { openSqlite } from '../../../store/sqlite.ts';
 import type { Store } from '../../../store/store.ts';
 import { CORE_TABLES } from '../../../store/tables.ts';
 import { firstIdAt } from '../../../system/ids.ts';
-import { spansOf } from './buckets.ts';
+import { spansOf } from '../../periods.ts';
 import { type AnnotationRow, countRating, FEEDBACK_TABLES, insertAnnotation, markRun } from './records.ts';
 import { type SummaryRequest, summarize } from './summary.ts';
 

@@ -1,32 +1,21 @@
-import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts';
-import type { Bucket, FeedbackSummary } from '../../../protocol/people/annotations.ts';
+import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
+import type { FeedbackSummary } from '../../../protocol/people/annotations.ts';
 import { isManagement } from '../../../protocol/running/management.ts';
-import { RUN_PREFIX } from '../../../runtime/creation.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import { firstIdAt } from '../../../system/ids.ts';
-import { type Span, spansOf } from './buckets.ts';
+import { bucketsOf, idsOf, type Period } from '../../periods.ts';
 import {
   type CorrectionRow,
   type Counted,
   correctionsOf,
   type FigureRow,
   figuresOf,
-  type IdRange,
   liveCorrectionsOf,
 } from './summary-records.ts';
 
 /** Which runs to summarise, and in buckets of which size. */
-export interface SummaryRequest extends Counted {
-  readonly since?: number | undefined;
-  readonly until?: number | undefined;
-  readonly bucket: Bucket;
-}
+export interface SummaryRequest extends Counted, Period {}
 
-const SPAN_DEFAULT_MS = 30 * 24 * 60 * 60 * 1_000;
-const BUCKETS_MAX = 400;
 const MOST_CORRECTED = 10;
-/** The latest time that an id can hold. */
-const END_OF_TIME = 36 ** 9 - 1;
 
 /** Summarises runs that have ended. Each counts once, in the bucket of the time when it was started. */
 export async function summarize(
@@ -56,22 +45,6 @@ export async function summarize(
     mostCorrectedWorkflows: mostCorrected(corrections, ({ workflow_id }) => ({ workflowId: workflow_id })),
     buckets: spans.map(({ start }, index) => ({ start: new Date(start).toISOString(), ...figures(rows[index]!) })),
   };
-}
-
-/** The period in buckets; by default the last 30 days. */
-function bucketsOf({ since, until, bucket }: SummaryRequest, now: number): readonly Span[] | Refusal {
-  const from = since ?? (until ?? now) - SPAN_DEFAULT_MS;
-  const before = until ?? Math.max(now, from) + 1;
-  if (from >= before) return refuse('validation_error', 'since must come before until.', { field: 'since' });
-  const spans = spansOf(bucket, from, before, BUCKETS_MAX);
-  if (spans) return spans;
-  const message = `The period has more than ${BUCKETS_MAX} buckets. Use larger buckets or a shorter period.`;
-  return refuse('validation_error', message, { field: 'bucket', max: BUCKETS_MAX });
-}
-
-/** Without an end, runs from slightly in the future count, too: the clock of the host that started them may be ahead. */
-function idsOf({ from, before }: Pick<Span, 'from' | 'before'>, isOpen: boolean): IdRange {
-  return { from: firstIdAt(from, RUN_PREFIX), before: firstIdAt(isOpen ? END_OF_TIME : before, RUN_PREFIX) };
 }
 
 function isNotManagement({ workflow_id }: CorrectionRow): boolean {

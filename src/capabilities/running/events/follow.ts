@@ -7,8 +7,8 @@ import type { Cancel } from '../../../system/clock.ts';
 import { type LogPage, LogPages } from './log-pages.ts';
 import type { PolledEvents } from './polling.ts';
 
-/** Events that are read at once, unless the reader says otherwise. */
-const PAGE = 50;
+/** Events that are read at once at most, where they are short. */
+const PAGE = 1_000;
 /** Events that may wait in memory for a slow reader; beyond that, the reader gets them from the log. */
 const BACKLOG_MAX = 50;
 /** How often a follower reads the log of a store that several hosts share: the hint of another host can be lost. */

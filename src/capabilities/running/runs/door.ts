@@ -6,6 +6,7 @@ import type { DrainPolicy } from '../../../protocol/running/events.ts';
 import type { Configurable, RunSnapshot, RunStatus } from '../../../protocol/running/runs.ts';
 import type { Change } from '../../../runtime/change.ts';
 import type { MovedRun } from '../../../runtime/move-run.ts';
+import type { PinnedPlan } from '../../../runtime/plans.ts';
 import type { StartedRun } from '../../../runtime/start-run.ts';
 import type { RunFilter, RunRow } from '../../../store/log.ts';
 import { door, extensionPoint } from '../../capability.ts';
@@ -18,6 +19,8 @@ export type RunStarter = Pick<Caller, 'isTest'> & Partial<Pick<Caller, 'subject'
 export interface Runs {
   /** Starts a run of the current version of a workflow. */
   create(caller: Caller, request: RunRequest): Promise<Change<StartedRun> | Refusal>;
+  /** Starts a run of a definition that need not be a registered workflow. */
+  createPinned(caller: Caller, workflow: PinnedPlan, given: RunArguments): Promise<Change<StartedRun> | Refusal>;
   /** Refuses what this caller may not give to a run of this workflow. */
   check(caller: RunStarter, given: RunArguments, plan: Plan): Promise<Refusal | undefined>;
   snapshot(caller: Caller, runId: string): Promise<RunSnapshot | Refusal>;

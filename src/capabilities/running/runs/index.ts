@@ -3,6 +3,7 @@ import { ENGINE_VERSION, EVENT_LOG_SCHEMA_VERSION } from '../../../protocol/runn
 import { modelSettings } from '../../ai/models/settings.ts';
 import { defineCapability, optional } from '../../capability.ts';
 import { hostSettings } from '../../host-settings.ts';
+import { Costs } from '../../operations/costs/door.ts';
 import { Webhooks } from '../../operations/webhooks/door.ts';
 import { Feedback } from '../../people/feedback/door.ts';
 import { InboxSources } from '../../people/inbox/door.ts';
@@ -20,7 +21,7 @@ import { RunService } from './service.ts';
 export const runs = defineCapability({
   name: 'runs',
   provides: Runs,
-  needs: [Interrupts, optional(Webhooks), optional(Feedback)],
+  needs: [Interrupts, Costs, optional(Webhooks), optional(Feedback)],
   settings: joinSettings(hostSettings, modelSettings),
   build: (host, needs, settings) => {
     const { maxNodeExecutions, maxRunDurationMs, maxRequestBodyBytes } = settings;

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { OneOf, Timestamp } from '../../../protocol/format/schema.ts';
 import { parseTrace } from '../../../protocol/format/trace.ts';
@@ -16,6 +16,7 @@ import {
   ResumeReply,
   ResumeRequest,
   RUN_STATUSES,
+  type RunCost,
   RunParams,
   RunSnapshot,
   type RunStatus,
@@ -27,6 +28,7 @@ import type { Runtime } from '../../../runtime/runtime.ts';
 import type { StartedRun } from '../../../runtime/start-run.ts';
 import type { RunFilter, RunRow } from '../../../store/log.ts';
 import { firstIdAt } from '../../../system/ids.ts';
+import type { Costs } from '../../operations/costs/door.ts';
 import type { IssuedWebhook, Webhooks } from '../../operations/webhooks/door.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
 import type { Feedback } from '../../people/feedback/door.ts';
@@ -41,6 +43,7 @@ interface Services {
   readonly interrupts: Pick<Interrupts, 'mint'>;
   readonly webhooks: Pick<Webhooks, 'callback'> | undefined;
   readonly feedback: Feedback | undefined;
+  readonly costs: Costs;
   readonly runtime: Runtime;
 }
 const operation = route<Services>();
@@ -250,7 +253,7 @@ const listRuns = operation({
   }),
   replies: { 200: Page(RunSummary) },
   refusals: [400],
-  handle: async ({ caller, query }, { runs, feedback }) => {
+  handle: async ({ caller, query }, { runs, feedback, costs }) => {
     const page = pageRequest(query);
     if (isRefusal(page)) return page;
     const filter: RunFilter = {
@@ -262,9 +265,18 @@ const listRuns = operation({
       beforeId: page.after ?? (query.until && firstRunAt(query.until)),
     };
     const rows = await runs.list(caller, filter, page.limit + 1);
+    const spent = await costs.of(
+      caller.subject.tenant,
+      rows.map(({ run_id }) => run_id),
+    );
     return reply(
       200,
-      pageOf(rows, page, summaryOf, ({ run_id }) => run_id),
+      pageOf(
+        rows,
+        page,
+        (row) => ({ ...summaryOf(row), ...costMember(spent.get(row.run_id)) }),
+        ({ run_id }) => run_id,
+      ),
     );
   },
 });
@@ -276,6 +288,10 @@ function flaggedFor({ scopes }: Caller, feedback: Feedback | undefined): string 
 
 function firstRunAt(timestamp: string): string {
   return firstIdAt(Date.parse(timestamp), RUN_PREFIX);
+}
+
+function costMember(cost: Static<typeof RunCost> | undefined): object {
+  return cost === undefined ? {} : { cost };
 }
 
 function summaryOf(row: RunRow): object {

@@ -9,6 +9,7 @@ import { FORKS_SHOWN_MAX, type RunSnapshot, type RunStatus } from '../../../prot
 import { and, type Change, changeOf, unchanged } from '../../../runtime/change.ts';
 import { createRun } from '../../../runtime/creation.ts';
 import { type MovedRun, moveRun } from '../../../runtime/move-run.ts';
+import type { PinnedPlan } from '../../../runtime/plans.ts';
 import type { StartedRun } from '../../../runtime/start-run.ts';
 import {
   acquireScope,
@@ -38,17 +39,26 @@ export class RunService implements Runs {
   }
 
   async create(caller: Caller, request: RunRequest): Promise<Change<StartedRun> | Refusal> {
+    const { subject } = caller;
+    const workflow = await this.#host.runtime.plans.current(subject, request.workflowId);
+    if (!workflow) return refuse('not_found', 'There is no such workflow.');
+    const scopeKey = request.scopeId === undefined ? undefined : sha256Hex(`${subject.tenant}\n${request.scopeId}`);
+    const start = await this.createPinned(caller, workflow, request, scopeKey);
+    if (isRefusal(start) || !scopeKey) return start;
+    return and(start, this.#acquireScope(scopeKey, start.result.runId, request.exclusive));
+  }
+
+  async createPinned(
+    caller: Caller,
+    workflow: PinnedPlan,
+    given: RunArguments,
+    scopeKey?: string,
+  ): Promise<Change<StartedRun> | Refusal> {
     const { runtime, executor } = this.#host;
     const { subject } = caller;
-    const workflow = await runtime.plans.current(subject, request.workflowId);
-    if (!workflow) return refuse('not_found', 'There is no such workflow.');
-    const refusal =
-      (await this.check(caller, request, workflow.plan)) ?? (await runtime.storage.refusal(subject.tenant));
+    const refusal = (await this.check(caller, given, workflow.plan)) ?? (await runtime.storage.refusal(subject.tenant));
     if (refusal) return refusal;
-    const scopeKey = request.scopeId === undefined ? undefined : sha256Hex(`${subject.tenant}\n${request.scopeId}`);
-    const created = createRun(runtime, { ...request, subject, workflow, depth: 0, scopeKey });
-    const start = executor.startRun(created);
-    return scopeKey ? and(start, this.#acquireScope(scopeKey, start.result.runId, request.exclusive)) : start;
+    return executor.startRun(createRun(runtime, { ...given, subject, workflow, depth: 0, scopeKey }));
   }
 
   check(caller: RunStarter, given: RunArguments, plan: Plan): Promise<Refusal | undefined> {

@@ -1,7 +1,13 @@
 import type { JsonObject } from '../../../protocol/format/json.ts';
 import type { TraceHeaders } from '../../../protocol/format/trace.ts';
-import type { WorkerChild, WorkerTask, WorkerType, WorkerTypeRequest } from '../../../protocol/running/workers.ts';
-import type { WorkerTaskRow, WorkerTypeRow } from './records.ts';
+import type {
+  OpenTask,
+  WorkerChild,
+  WorkerTask,
+  WorkerType,
+  WorkerTypeRequest,
+} from '../../../protocol/running/workers.ts';
+import type { TimedTaskRow, WorkerTaskRow, WorkerTypeRow } from './records.ts';
 
 /** A declared type as the API shows it. */
 export function typeDocument({ type_id: typeId, pool, body, seen_at: seenAt }: WorkerTypeRow): WorkerType {
@@ -36,6 +42,25 @@ export function taskDocument(row: WorkerTaskRow): WorkerTask {
     ...(children.length === 0 ? {} : { children: [...children] }),
     ...(waitedUntil === undefined ? {} : { waitedUntil }),
     ...trace,
+  };
+}
+
+/** An open attempt as people see it. One whose lease has run out waits again. */
+export function openTaskDocument(row: TimedTaskRow): OpenTask {
+  const until =
+    row.state === 'leased' && row.lease_until !== null && row.lease_until > row.now ? row.lease_until : null;
+  return {
+    taskId: row.task_id,
+    typeId: row.type_id,
+    pool: row.pool,
+    runId: row.run_id,
+    nodeId: row.node_id,
+    attempt: row.attempt,
+    state: until === null ? 'waiting' : 'leased',
+    since: new Date(row.created_at).toISOString(),
+    ...(until === null || row.worker === null ? {} : { worker: row.worker }),
+    ...(until === null ? {} : { leaseUntil: new Date(until).toISOString() }),
+    ...(until === null || row.progress === null ? {} : { progress: row.progress }),
   };
 }
 

@@ -4,6 +4,7 @@ import type {
   EffectClaim,
   EffectResult,
   EffectState,
+  OpenTask,
   TaskCompletion,
   TaskFailure,
   TaskHeartbeat,
@@ -24,6 +25,8 @@ export interface Workers {
   types(caller: Caller): Promise<readonly WorkerType[]>;
   /** Removes a declaration; attempts that are queued stay. */
   remove(caller: Caller, typeId: string): Promise<Change | Refusal>;
+  /** The attempts that are not over, oldest first. */
+  openTasks(caller: Caller): Promise<readonly OpenTask[]>;
   /** Leases attempts, and waits for the first one if the request says so. */
   claim(caller: Caller, request: ClaimTasksRequest, signal: AbortSignal): Promise<readonly WorkerTask[]>;
   heartbeat(caller: Caller, taskId: string, beat: TaskHeartbeat): Promise<TaskLease | Refusal>;

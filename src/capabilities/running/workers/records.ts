@@ -184,6 +184,38 @@ export function findTask(reach: WorkerReach, taskId: string): Statement {
   };
 }
 
+/** Attempts that are not over, oldest first, as TimedTaskRows. */
+export function findOpenTasks(reach: WorkerReach, limit: number): Statement {
+  const params: Param[] = [];
+  return {
+    sql: `SELECT worker_tasks.*, $now AS now, runs.ended_at AS run_ended_at FROM worker_tasks
+          JOIN runs ON runs.run_id = worker_tasks.run_id AND runs.tenant = worker_tasks.tenant AND runs.ended_at IS NULL
+          WHERE ${within(reach, params)} AND ${IS_OPEN}
+          ORDER BY worker_tasks.created_at LIMIT $${params.push(limit)}`,
+    params,
+  };
+}
+
+/** How many attempts of a type are open. */
+export interface OpenCount {
+  readonly type_id: string;
+  readonly waiting: number;
+  readonly leased: number;
+}
+
+/** Counts the open attempts by type; one whose lease has run out waits again. */
+export function countOpenTasks(reach: WorkerReach): Statement {
+  const params: Param[] = [];
+  return {
+    sql: `SELECT type_id, SUM(CASE WHEN ${IS_FREE} THEN 1 ELSE 0 END) AS waiting,
+            SUM(CASE WHEN ${IS_FREE} THEN 0 ELSE 1 END) AS leased
+          FROM worker_tasks JOIN runs
+            ON runs.run_id = worker_tasks.run_id AND runs.tenant = worker_tasks.tenant AND runs.ended_at IS NULL
+          WHERE ${within(reach, params)} AND ${IS_OPEN} GROUP BY type_id`,
+    params,
+  };
+}
+
 /** Whether a claim would find something. */
 export function findClaimable(reach: WorkerReach, typeIds: readonly string[]): Statement {
   const params: Param[] = [];

@@ -5,6 +5,8 @@ import {
   EffectClaim,
   EffectResult,
   EffectState,
+  OPEN_TASKS_MAX,
+  OpenTask,
   TaskCompletion,
   TaskFailure,
   TaskHeartbeat,
@@ -69,6 +71,16 @@ const deleteWorkerType = operation({
       () => workers.remove(caller, typeId),
       () => NO_CONTENT,
     ),
+});
+
+const listWorkerTasks = operation({
+  operationId: 'listWorkerTasks',
+  summary: `Attempts that wait for a worker or that one has, the oldest ${OPEN_TASKS_MAX}`,
+  method: 'GET',
+  path: TASKS,
+  scope,
+  replies: { 200: Type.Object({ items: Type.Array(OpenTask) }) },
+  handle: async ({ caller }, { workers }) => reply(200, { items: await workers.openTasks(caller) }),
 });
 
 const claimWorkerTasks = operation({
@@ -186,6 +198,7 @@ export const routes: readonly Route<Services>[] = [
   listWorkerTypes,
   putWorkerType,
   deleteWorkerType,
+  listWorkerTasks,
   claimWorkerTasks,
   heartbeatWorkerTask,
   claimWorkerEffect,

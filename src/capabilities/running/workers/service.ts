@@ -7,6 +7,8 @@ import {
   type EffectResult,
   type EffectState,
   LEASE_S,
+  OPEN_TASKS_MAX,
+  type OpenTask,
   type TaskCompletion,
   type TaskFailure,
   type TaskHeartbeat,
@@ -25,14 +27,17 @@ import type { Unit, Write } from '../../../store/sql.ts';
 import { redactValue } from '../../../system/redaction.ts';
 import type { Caller } from '../../request.ts';
 import { type Audit, entryBy } from '../../trust/audit/door.ts';
-import { taskDocument, typeDocument } from './document.ts';
+import { openTaskDocument, taskDocument, typeDocument } from './document.ts';
 import type { Workers } from './door.ts';
 import {
+  countOpenTasks,
   deleteWorkerType,
   endTask,
+  findOpenTasks,
   findTask,
   findWorkerTypes,
   keepTask,
+  type OpenCount,
   putWorkerType,
   suspendTask,
   type TaskClaim,
@@ -99,9 +104,25 @@ export class WorkerService implements Workers {
   }
 
   async types(caller: Caller): Promise<readonly WorkerType[]> {
-    const { tenant, pool } = reachOf(caller);
-    const rows = await this.#runtime.store.read<WorkerTypeRow>(findWorkerTypes(tenant));
-    return rows.filter((row) => pool === undefined || row.pool === pool).map(typeDocument);
+    const reach = reachOf(caller);
+    const { tenant, pool } = reach;
+    const { store } = this.#runtime;
+    const [rows, counts] = await Promise.all([
+      store.read<WorkerTypeRow>(findWorkerTypes(tenant)),
+      store.read<OpenCount>(countOpenTasks(reach)),
+    ]);
+    const open = new Map(counts.map((count) => [count.type_id, count]));
+    return rows
+      .filter((row) => pool === undefined || row.pool === pool)
+      .map((row) => {
+        const { waiting = 0, leased = 0 } = open.get(row.type_id) ?? {};
+        return { ...typeDocument(row), waiting: Number(waiting), leased: Number(leased) };
+      });
+  }
+
+  async openTasks(caller: Caller): Promise<readonly OpenTask[]> {
+    const rows = await this.#runtime.store.read<TimedTaskRow>(findOpenTasks(reachOf(caller), OPEN_TASKS_MAX));
+    return rows.map(openTaskDocument);
   }
 
   async remove(caller: Caller, typeId: string): Promise<Change | Refusal> {

@@ -9,12 +9,30 @@ export { callerOf, KEY_LANE, type KeyRecord, TEST_KEY_PREFIX } from './keys.ts';
 export interface Authorization {
   /** The caller that a credential stands for. A refusal says what is wrong in its code and never repeats the credential. */
   authenticate(credential: Credential): Promise<Caller | Refusal>;
+  /** Signs people in at the issuer; undefined if the operator has set up no client there. */
+  readonly signIn: SignIn | undefined;
   /** Whether any key exists, configured or stored. */
   hasKeys(): Promise<boolean>;
   /** Creates the key of the first start; undefined if another host that starts at the same time created it. */
   createOwner(tenant: string, name: string): Promise<string | undefined>;
   /** Creates another owner's key, for an operator who has the store itself and no key. */
   recoverOwner(tenant: string, name: string): Promise<string>;
+}
+
+/** What the browser keeps while its person is at the issuer. Nobody else may read it. */
+export interface SignInSecret {
+  readonly state: string;
+  readonly nonce: string;
+  readonly verifier: string;
+}
+
+/** Signing in at the issuer, by redirect. */
+export interface SignIn {
+  readonly issuer: string;
+  /** Where to send the browser, and what it has to bring back. */
+  begin(redirectUri: string): Promise<{ readonly url: string; readonly secret: SignInSecret } | Refusal>;
+  /** The tokens of whoever came back, in the order in which to try them as a credential. */
+  finish(redirectUri: string, code: string, secret: SignInSecret): Promise<readonly string[] | Refusal>;
 }
 
 /** The door to authorization. */

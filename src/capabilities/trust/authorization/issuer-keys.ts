@@ -1,7 +1,7 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey, type LocalJWKSet } from 'jose';
 import { isObject } from '../../../protocol/format/json.ts';
 import type { Clock } from '../../../system/clock.ts';
-import type { Egress } from '../../../system/egress.ts';
+import type { Egress, EgressRequest } from '../../../system/egress.ts';
 import type { Log } from '../../../system/log.ts';
 import { isSafeSource } from './keys.ts';
 import type { OidcSettings } from './settings.ts';
@@ -86,7 +86,7 @@ export class IssuerKeys {
       return;
     }
     try {
-      const document = await this.#read(await this.#address());
+      const document = await readFromIssuer(this.#system, await this.#address());
       if (!isKeySet(document)) throw new Error('the issuer did not answer with a key set');
       this.#known = { find: createLocalJWKSet(document), at: this.#now };
       this.#last = { at: this.#now, isFailed: false };
@@ -100,29 +100,44 @@ export class IssuerKeys {
 
   /** The URL of the key set: as configured, or from the issuer's discovery document. */
   async #address(): Promise<string> {
-    const { issuer, jwksUrl } = this.#settings;
+    const { jwksUrl } = this.#settings;
     if (jwksUrl !== undefined) return jwksUrl;
-    const about = await this.#read(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
-    if (about.issuer !== issuer) throw new Error('the discovery document is about another issuer');
+    const about = await discoverIssuer(this.#settings, this.#system);
     if (typeof about.jwks_uri !== 'string' || !isSafeSource(about.jwks_uri)) {
       throw new Error('the discovery document has no jwks_uri with https://');
     }
     return about.jwks_uri;
   }
+}
 
-  async #read(url: string): Promise<Record<string, unknown>> {
-    const { status, body } = await this.#system.egress.send({
-      url,
-      headers: { accept: 'application/json' },
-      timeoutMs: FETCH_MS,
-      maxBytes: DOCUMENT_BYTES_MAX,
-      trusted: true,
-    });
-    if (status !== 200) throw new Error(`the issuer answered with status ${status}`);
-    const document: unknown = JSON.parse(body.toString('utf8'));
-    if (!isObject(document)) throw new Error('the issuer did not answer with a JSON object');
-    return document;
-  }
+/** What the issuer says of itself. Throws if it is about somebody else. */
+export async function discoverIssuer(
+  { issuer }: Pick<OidcSettings, 'issuer'>,
+  system: Pick<IssuerSystem, 'egress'>,
+): Promise<Record<string, unknown>> {
+  const about = await readFromIssuer(system, `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
+  if (about.issuer !== issuer) throw new Error('the discovery document is about another issuer');
+  return about;
+}
+
+/** A JSON object that the issuer answers with. Throws if it answers with anything else. */
+export async function readFromIssuer(
+  { egress }: Pick<IssuerSystem, 'egress'>,
+  url: string,
+  { headers = {}, ...request }: Pick<EgressRequest, 'method' | 'headers' | 'body'> = {},
+): Promise<Record<string, unknown>> {
+  const { status, body } = await egress.send({
+    url,
+    ...request,
+    headers: { accept: 'application/json', ...headers },
+    timeoutMs: FETCH_MS,
+    maxBytes: DOCUMENT_BYTES_MAX,
+    trusted: true,
+  });
+  if (status !== 200) throw new Error(`the issuer answered with status ${status}`);
+  const document: unknown = JSON.parse(body.toString('utf8'));
+  if (!isObject(document)) throw new Error('the issuer did not answer with a JSON object');
+  return document;
 }
 
 /** Only the outer form: the library checks each key when a token names it. */

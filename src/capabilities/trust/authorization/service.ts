@@ -10,7 +10,7 @@ import { redactText } from '../../../system/redaction.ts';
 import type { Caller } from '../../request.ts';
 import { type Audit, entryBy, HOST_ACTOR } from '../audit/door.ts';
 import { Authenticator, type AuthenticatorRuntime } from './authenticator.ts';
-import type { Authorization, Credential } from './door.ts';
+import type { Authorization, Credential, SignIn } from './door.ts';
 import { hashKey, type KeyRecord, newKey, scopesOf, shownPrefix, USER_LANE } from './keys.ts';
 import {
   countKeys,
@@ -36,6 +36,7 @@ import {
   PRINCIPAL_IN_USE,
 } from './rules.ts';
 import type { OidcSettings } from './settings.ts';
+import { OidcSignIn, type SignInSettings } from './sign-in.ts';
 
 /** Hosts that start together on an empty store create one owner between them. */
 const FIRST_START = 'first-start';
@@ -91,12 +92,15 @@ export class AuthorizationService implements Authorization {
   readonly #audit: Pick<Audit, 'entry'>;
   readonly #configured: readonly KeyRecord[];
   readonly #authenticator: Authenticator;
+  readonly signIn: SignIn | undefined;
 
   constructor(runtime: AuthorizationRuntime, audit: Pick<Audit, 'entry'>, options: AuthorizationOptions) {
     this.#runtime = runtime;
     this.#audit = audit;
     this.#configured = options.apiKeys;
     this.#authenticator = new Authenticator(runtime, options);
+    const { oidc } = options;
+    this.signIn = oidc && hasClient(oidc) ? new OidcSignIn(oidc, runtime) : undefined;
   }
 
   authenticate(credential: Credential): Promise<Caller | Refusal> {
@@ -277,4 +281,8 @@ function storedKey(row: KeyRow): StoredKey {
     lastUsedAt: row.last_used_at ?? undefined,
     revokedAt,
   };
+}
+
+function hasClient(settings: OidcSettings): settings is SignInSettings {
+  return settings.signIn !== undefined;
 }

@@ -16,6 +16,12 @@ export interface OidcSettings {
   readonly workspaceClaim: string;
   /** Tolerated difference between clocks. */
   readonly clockSkewS: number;
+  /** The client that the host is at the issuer, where people may sign in to the console there. */
+  readonly signIn?: {
+    readonly clientId: string;
+    readonly clientSecret?: string | undefined;
+    readonly scopes: string;
+  };
 }
 
 const VARIABLES = {
@@ -45,6 +51,18 @@ const VARIABLES = {
     variable: 'CAPSTAN_OIDC_WORKSPACE_CLAIM',
     meaning: 'claim that limits a token to a workspace (workspace)',
   },
+  oidcClientId: {
+    variable: 'CAPSTAN_OIDC_CLIENT_ID',
+    meaning: 'client id of the console at the issuer; with it, people sign in to the console there',
+  },
+  oidcClientSecret: {
+    variable: 'CAPSTAN_OIDC_CLIENT_SECRET',
+    meaning: 'client secret, for issuers that want one in addition to PKCE (none)',
+  },
+  oidcScopes: {
+    variable: 'CAPSTAN_OIDC_SCOPES',
+    meaning: 'scopes that the console asks the issuer for (openid profile email)',
+  },
   oidcClockSkewS: { variable: 'CAPSTAN_OIDC_CLOCK_SKEW_S', meaning: 'allowed clock difference in seconds (60)' },
 };
 
@@ -58,6 +76,9 @@ const OIDC_NAMES = [
   'oidcRoleClaim',
   'oidcGroupClaim',
   'oidcWorkspaceClaim',
+  'oidcClientId',
+  'oidcClientSecret',
+  'oidcScopes',
   'oidcClockSkewS',
 ] as const satisfies readonly (keyof typeof VARIABLES)[];
 const KEY_CHARACTERS_MIN = 8;
@@ -85,9 +106,17 @@ function oidcOf(read: Reader): OidcSettings | undefined {
     workspaceClaim: read.text('oidcWorkspaceClaim') ?? 'workspace',
     clockSkewS: read.integer('oidcClockSkewS', { otherwise: 60, min: 0, max: 600 }),
   };
+  const clientId = read.text('oidcClientId');
+  const client = clientId !== undefined && {
+    signIn: {
+      clientId,
+      clientSecret: read.text('oidcClientSecret'),
+      scopes: read.text('oidcScopes') ?? 'openid profile email',
+    },
+  };
   const issuer = read.text('oidcIssuer');
   const audience = read.text('oidcAudience');
-  if (issuer !== undefined && audience !== undefined) return { issuer, audience, ...settings };
+  if (issuer !== undefined && audience !== undefined) return { issuer, audience, ...settings, ...client };
   const given = OIDC_NAMES.find((name) => read.text(name) !== undefined);
   if (given !== undefined) {
     const missing = issuer === undefined ? 'oidcIssuer' : 'oidcAudience';

@@ -6,7 +6,7 @@ import { IssuerKeys, type IssuerSystem, KeysUnavailable } from './issuer-keys.ts
 import type { OidcSettings } from './settings.ts';
 
 /** Asymmetric algorithms only: with a shared secret, whoever can verify could also sign. */
-const ALGORITHMS = [
+export const ALGORITHMS = [
   'RS256',
   'RS384',
   'RS512',

@@ -1,0 +1,12 @@
+import type { Reaction } from '../../../runtime/reaction.ts';
+import { countCall } from './records.ts';
+
+/** Counts what model calls used, in the unit that records them. What a fork or a replay takes over was paid for by its source. */
+export const countCosts: Reaction = ({ run: { facts }, identity: { subject }, events, isInherited }) => {
+  if (isInherited || facts.fork?.mode === 'replay') return [];
+  const { runId, workflowId } = facts;
+  const { tenant, workspace } = subject;
+  return events.flatMap((event) =>
+    event.type === 'provider.usage' ? countCall({ tenant, workspace, runId, workflowId }, event.payload) : [],
+  );
+};

@@ -1,0 +1,129 @@
+import type { HostHealth } from '../../../protocol/operations/health.ts';
+import { decodeEvent } from '../../../runtime/recording.ts';
+import { findEvents, type LoggedRow } from '../../../store/log.ts';
+import { countDue, countQuarantined, type DueKind, findHosts, type LiveHost, storeSize } from '../../../store/queue.ts';
+import { bytesOfTenant } from '../../../store/tenant-storage.ts';
+import type { Host } from '../../capability.ts';
+import type { Interrupts } from '../../people/interrupts/door.ts';
+import type { Caller } from '../../request.ts';
+import type { Runs } from '../../running/runs/door.ts';
+import { NODE_MOMENTS, slowestNodes } from './slow-nodes.ts';
+
+/** What other capabilities know. */
+interface Needs {
+  readonly interrupts: Pick<Interrupts, 'waiting'>;
+  readonly runs: Pick<Runs, 'list'>;
+}
+
+/** The settings that are shown. */
+interface Shown {
+  readonly maxNodeExecutions: number;
+  readonly maxRunDurationMs: number;
+  readonly maxRequestBodyBytes: number;
+  readonly outputLimits: Readonly<Record<'output' | 'variable' | 'state' | 'log', number>>;
+  readonly requestsPerSecond: number;
+  readonly inFlightPerTenant: number;
+  readonly streamsPerTenant: number;
+  readonly workPerTenant: number;
+  readonly storagePerTenant: number;
+  readonly retentionMs: number;
+  readonly retentionOf: ReadonlyMap<string, number>;
+}
+
+/** Work items and events that are looked at, at most: a look must not cost more because there is more to see. */
+const DUE_COUNTED_MAX = 10_000;
+const RUNS_LOOKED_AT = 100;
+const EVENTS_MAX = 5_000;
+const SLOW_NODES_SHOWN = 10;
+
+/** Tells operators how the hosts are. What it counts of all tenants are numbers that `/metrics` shows to everybody. */
+export class HealthService {
+  readonly #host: Pick<Host, 'runtime' | 'executor'>;
+  readonly #needs: Needs;
+  readonly #settings: Shown;
+
+  constructor(host: Pick<Host, 'runtime' | 'executor'>, needs: Needs, settings: Shown) {
+    this.#host = host;
+    this.#needs = needs;
+    this.#settings = settings;
+  }
+
+  async read(caller: Caller): Promise<HostHealth> {
+    const { store } = this.#host.runtime;
+    const { tenant, tenantName } = caller.subject;
+    const count = async (statement: ReturnType<typeof storeSize>): Promise<number> => {
+      const [row] = await store.read<Record<string, number>>(statement);
+      return Number(Object.values(row ?? {})[0] ?? 0);
+    };
+    const [hosts, due, quarantinedRuns, waiting, bytes, storedBytes, slowNodes] = await Promise.all([
+      store.read<LiveHost>(findHosts()),
+      store.read<DueKind>(countDue(DUE_COUNTED_MAX)),
+      count(countQuarantined()),
+      this.#needs.interrupts.waiting(),
+      count(storeSize()),
+      count(bytesOfTenant(tenant)),
+      this.#slowNodes(caller),
+    ]);
+    const { storagePerTenant, retentionMs, retentionOf } = this.#settings;
+    return {
+      hosts: hosts.map((host) => this.#hostDocument(host)),
+      queue: due.map(({ kind, count: items, lag }) => ({
+        kind,
+        due: Number(items),
+        lagMs: Math.max(0, Number(lag ?? 0)),
+      })),
+      quarantinedRuns,
+      interrupts: { open: waiting.count, oldestMs: waiting.oldestMs },
+      store: { kind: store.isShared ? 'postgres' : 'sqlite', bytes },
+      tenant: {
+        storedBytes: Math.max(0, storedBytes),
+        storageLimitBytes: storagePerTenant,
+        retentionMs: retentionOf.get(tenantName) ?? retentionMs,
+      },
+      limits: this.#limits(),
+      slowNodes,
+    };
+  }
+
+  #hostDocument({ host_id, version, held }: LiveHost): HostHealth['hosts'][number] {
+    return {
+      hostId: host_id,
+      ...(version === null ? {} : { version }),
+      isAnswering: host_id === this.#host.executor.hostId,
+      workItems: Number(held),
+    };
+  }
+
+  #limits(): HostHealth['limits'] {
+    const { outputLimits, ...settings } = this.#settings;
+    return {
+      maxNodeExecutions: settings.maxNodeExecutions,
+      maxRunDurationMs: settings.maxRunDurationMs,
+      maxRequestBodyBytes: settings.maxRequestBodyBytes,
+      maxOutputCharacters: outputLimits.output,
+      maxVariableCharacters: outputLimits.variable,
+      maxStateCharacters: outputLimits.state,
+      maxLogCharacters: outputLimits.log,
+      requestsPerSecond: settings.requestsPerSecond,
+      inFlightPerTenant: settings.inFlightPerTenant,
+      streamsPerTenant: settings.streamsPerTenant,
+      workPerTenant: settings.workPerTenant,
+    };
+  }
+
+  async #slowNodes(caller: Caller): Promise<HostHealth['slowNodes']> {
+    const runs = await this.#needs.runs.list(caller, {}, RUNS_LOOKED_AT);
+    if (runs.length === 0) return [];
+    const workflows = new Map(runs.map(({ run_id, workflow_id }) => [run_id, workflow_id]));
+    const ids = [...workflows.keys()];
+    const rows = await this.#host.runtime.store.read<LoggedRow>(findEvents(ids, NODE_MOMENTS, EVENTS_MAX));
+    const moments = rows.flatMap((row) => {
+      const { nodeId, type, timestamp } = decodeEvent(row);
+      const at = Date.parse(timestamp);
+      return nodeId === undefined
+        ? []
+        : { runId: row.run_id, workflowId: workflows.get(row.run_id) ?? '', nodeId, type, at };
+    });
+    return slowestNodes(moments, SLOW_NODES_SHOWN);
+  }
+}

@@ -1,15 +1,12 @@
 import { InvariantViolation } from '../engine/assert.ts';
 import { ENGINE_VERSION } from '../protocol/running/runs.ts';
+import { countHosts, deleteOtherHosts, keepAlive, removeHost } from '../store/hosts.ts';
 import {
   acquit,
-  countHosts,
-  deleteOtherHosts,
-  keepAlive,
   type Lease,
   ownedWork,
   quarantine,
   releaseLease,
-  removeHost,
   retryWork,
   STRIKES_MAX,
   type WorkItem,

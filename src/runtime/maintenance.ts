@@ -1,6 +1,7 @@
 import { deleteExpiredEffects } from '../store/effects.ts';
+import { deleteDeadHosts } from '../store/hosts.ts';
 import { deleteExpiredIdempotencyRecords } from '../store/idempotency.ts';
-import { deleteDeadHosts, ensureWork } from '../store/queue.ts';
+import { ensureWork } from '../store/queue.ts';
 import type { Write } from '../store/sql.ts';
 import { mergeShards } from '../store/tenant-storage.ts';
 import type { Clock } from '../system/clock.ts';

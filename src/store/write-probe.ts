@@ -1,5 +1,5 @@
 import { type Clock, withTimeout } from '../system/clock.ts';
-import { probeWrite } from './queue.ts';
+import { probeWrite } from './hosts.ts';
 import type { Store } from './store.ts';
 
 /** How long a write is evidence that the next one will succeed. */

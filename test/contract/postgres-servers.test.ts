@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import { keepAlive } from '../../src/store/hosts.ts';
 import { openPostgres } from '../../src/store/postgres.ts';
-import { keepAlive } from '../../src/store/queue.ts';
 import { sql } from '../../src/store/sql.ts';
 import { type Store, StoreFailure } from '../../src/store/store.ts';
 import { CORE_TABLES } from '../../src/store/tables.ts';

@@ -8,6 +8,7 @@ import {
   setCurrentVersion,
 } from '../../src/store/definitions.ts';
 import { claimEffect, findEffect, settleEffect } from '../../src/store/effects.ts';
+import { deleteOtherHosts, keepAlive } from '../../src/store/hosts.ts';
 import {
   deleteExpiredIdempotencyRecords,
   findIdempotencyRecord,
@@ -34,7 +35,6 @@ import {
   claimDue,
   countQuarantined,
   type DueTenant,
-  deleteOtherHosts,
   dueTenants,
   endQuarantine,
   ensureWork,
@@ -42,7 +42,6 @@ import {
   finishWork,
   freeOrphans,
   guardLease,
-  keepAlive,
   type Lease,
   nextDue,
   ownedWork,

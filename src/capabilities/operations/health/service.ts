@@ -1,7 +1,8 @@
 import type { HostHealth } from '../../../protocol/operations/health.ts';
 import { decodeEvent } from '../../../runtime/recording.ts';
+import { findHosts, type LiveHost, storeSize } from '../../../store/hosts.ts';
 import { findEvents, type LoggedRow } from '../../../store/log.ts';
-import { countDue, countQuarantined, type DueKind, findHosts, type LiveHost, storeSize } from '../../../store/queue.ts';
+import { countDue, countQuarantined, type DueKind } from '../../../store/queue.ts';
 import { bytesOfTenant } from '../../../store/tenant-storage.ts';
 import type { Host } from '../../capability.ts';
 import type { Interrupts } from '../../people/interrupts/door.ts';

@@ -108,7 +108,7 @@ onEachStore('refusals', (host) => {
         const taken = operations.filter((operation) => operation.path === path).map(({ method }) => method);
         const isPage = operations.some(
           ({ method, isPublic, ...operation }) =>
-            operation.path === path && method === 'GET' && isPublic && !/[{]|search$/.test(path),
+            operation.path === path && method === 'GET' && isPublic && !/[{]|search$|\/sign-in/.test(path),
         );
         if (isPage) taken.push('HEAD');
         for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((name) => !taken.includes(name))) {

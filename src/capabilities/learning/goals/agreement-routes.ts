@@ -45,7 +45,7 @@ const listGoldSet = operation({
   params: VerifierParams,
   query: ListQuery({}),
   replies: { 200: Page(GoldCase) },
-  refusals: [400],
+  refusals: [400, 404],
   handle: async ({ caller, params, query }, { goals }) => {
     const page = pageRequest(query);
     if (isRefusal(page)) return page;
@@ -54,6 +54,7 @@ const listGoldSet = operation({
       return refuse('validation_error', 'cursor is not one that this host gave out.');
     }
     const rows = await goals.agreement.goldSet(caller, params.verifierId, before, page.limit + 1);
+    if (isRefusal(rows)) return rows;
     return reply(200, pageOf(rows, page, goldCaseFrom, placeOf));
   },
 });

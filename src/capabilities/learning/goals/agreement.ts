@@ -98,8 +98,20 @@ export class Agreement {
     };
   }
 
-  /** The gold set of a verifier, the latest review first. */
+  /** The gold set of a verifier, the latest review first; one that was removed keeps it. */
   async goldSet(
+    caller: Caller,
+    verifierId: string,
+    before: ReviewPlace | undefined,
+    limit: number,
+  ): Promise<GoalRunRow[] | Refusal> {
+    const rows = await this.#reviewed(caller, verifierId, before, limit);
+    const isKnown =
+      rows.length > 0 || before !== undefined || !isRefusal(await this.#verifiers.get(caller, verifierId));
+    return isKnown ? rows : NOT_FOUND;
+  }
+
+  #reviewed(
     { subject }: Caller,
     verifierId: string,
     before: ReviewPlace | undefined,
@@ -122,7 +134,7 @@ export class Agreement {
     const spec = rubric === undefined ? verifier : { ...verifier, rubric };
     const items: GoldTrial['items'] = [];
     let costUsd = 0;
-    for (const row of await this.goldSet(caller, verifierId, undefined, limit)) {
+    for (const row of await this.#reviewed(caller, verifierId, undefined, limit)) {
       const asked = { spec, maxCostUsd: addUsd(maxCostUsd, -costUsd), signal };
       const trial = signal.aborted ? OVER : await this.#tryCase(caller, row, asked);
       if (!trial) continue;

@@ -6,6 +6,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { fdatasyncMs } from './flush.ts';
 import { type Load, type Loaded, load, type Way } from './load.ts';
@@ -277,8 +278,13 @@ class LazyPostgres {
 }
 
 function commit(): string {
-  const git = (...args: string[]): string => execFileSync('git', args, { encoding: 'utf8' }).trim();
-  return git('rev-parse', '--short', 'HEAD') + (git('status', '--porcelain', 'src', 'bench') ? ' and changes' : '');
+  const cwd = fileURLToPath(new URL('..', import.meta.url));
+  const git = (...args: string[]): string => execFileSync('git', args, { cwd, encoding: 'utf8' }).trim();
+  try {
+    return git('rev-parse', '--short', 'HEAD') + (git('status', '--porcelain', 'src', 'bench') ? ' and changes' : '');
+  } catch {
+    return 'unknown';
+  }
 }
 
 /** Measures Capstan against the limit program alone, as somebody does before merging. */

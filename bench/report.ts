@@ -8,7 +8,7 @@ import { median } from './statistics.ts';
 /** Where the page is, unless somebody says otherwise. */
 export const DOCS = join(import.meta.dirname, '../docs');
 
-/** What the issue is about: how far ahead of whom, in one alternating run. */
+/** What the others are compared with. */
 const LIMIT = 'limit, two commits';
 
 /** Writes the page and the plots. */

@@ -58,11 +58,11 @@ describe('a pack of nodes', () => {
     ['whose manifest changed', (folder) => manifest(folder, (pack) => (pack.version = '2.0.0')), /does not match/],
     ['with a file more', (folder) => writeFileSync(join(folder, 'more.mjs'), ''), /does not match/],
     ['with a file less', (folder) => rmSync(join(folder, 'schemas/area.json')), /does not match/],
-    ['without a signature', (folder) => rmSync(join(folder, 'pack.sig')), /not signed/],
+    ['without a signature', (folder) => rmSync(join(folder, 'pack.sig')), /Sign it: capstan packs sign/],
     ['with nonsense for a signature', (folder) => writeFileSync(join(folder, 'pack.sig'), '{}'), /not a signature/],
     ['with a link', (folder) => symlinkSync('/etc/hostname', join(folder, 'link')), /is not a file/],
     ['with bytes that are no text', (folder) => writeFileSync(join(folder, 'x'), Buffer.of(0xff)), /is not text/],
-    ['signed with another key', (folder) => void signNodePack(folder, newKey()), /not a key that you trust/],
+    ['signed with another key', (folder) => void signNodePack(folder, newKey()), /if you trust it/],
     [
       'of which pack.json alone is signed',
       (folder) => {

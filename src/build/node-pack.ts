@@ -124,7 +124,8 @@ function listOf({ [MANIFEST]: manifest = '', ...files }: Files): string {
 }
 
 function signerOfPack(files: Files, text: string | undefined, trusted: readonly string[]): string {
-  if (text === undefined) throw new ProjectProblem(`The pack has no ${SIGNATURE}: it is not signed.`);
+  if (text === undefined)
+    throw new ProjectProblem(`The pack has no ${SIGNATURE}. Sign it: capstan packs sign <folder> --key <file>`);
   const signature = jsonOf(SIGNATURE, text);
   if (!Compile(PackSignature).Check(signature)) throw new ProjectProblem(`${SIGNATURE} is not a signature.`);
   const checked = checkSignature({ file: files[MANIFEST] ?? '', whole: listOf(files) }, signature);
@@ -134,7 +135,7 @@ function signerOfPack(files: Files, text: string | undefined, trusted: readonly 
   }
   const { publicKey } = checked.signature;
   if (!trusted.some((key) => rawPublicKeyOf(key) === publicKey)) {
-    throw new ProjectProblem(`The pack is signed with ${publicKey}, which is not a key that you trust.`);
+    throw new ProjectProblem(`The pack is signed with ${publicKey}. Add --trust ${publicKey} if you trust it.`);
   }
   return publicKey;
 }

@@ -16,7 +16,10 @@ function send(url: string, { method = 'GET', headers = {}, body, signal }: HttpR
       const isRedirect = answer.status >= 300 && answer.status < 400;
       if (isRedirect) response.destroy();
       // A redirect would send the credential to another host.
-      if (isRedirect) reject(new Error('the host wants to redirect the request'));
+      if (isRedirect)
+        reject(
+          new Error(`it redirects to ${response.headers.location ?? 'another address'}; set CAPSTAN_URL to that host`),
+        );
       else resolve(answer);
     });
     sent.on('error', reject).end(body);

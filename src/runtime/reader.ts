@@ -2,10 +2,10 @@ import { fold } from '../engine/run/fold.ts';
 import type { Run } from '../engine/run/run.ts';
 import {
   findRun,
-  type NewsRow,
   type RunRow,
+  type RunWithEventRow,
   readEvents,
-  readNews,
+  readRunWithEvents,
   type StoredEvent,
   type Visibility,
 } from '../store/log.ts';
@@ -29,7 +29,7 @@ const RUN_WEIGHT = 20;
 const ENDED_EVENTS_MIN = 100;
 
 /** How far a run was, and events of its log, as one read found them. */
-interface RunNews {
+interface RunWithEvents {
   readonly status: string;
   /** The sequence of the last event, which need not be among these. */
   readonly sequence: number;
@@ -117,8 +117,13 @@ export class RunReader {
   }
 
   /** Reads one page of stored events together with the state of the run; undefined if the caller cannot see it. */
-  async news(visibility: Visibility, runId: string, after: number, limit: number): Promise<RunNews | undefined> {
-    const rows = await this.#store.read<NewsRow>(readNews(visibility, runId, after, limit));
+  async runWithEvents(
+    visibility: Visibility,
+    runId: string,
+    after: number,
+    limit: number,
+  ): Promise<RunWithEvents | undefined> {
+    const rows = await this.#store.read<RunWithEventRow>(readRunWithEvents(visibility, runId, after, limit));
     if (!rows[0]) return undefined;
     const events = rows.flatMap(({ sequence, type, body, hidden }) =>
       sequence === null ? [] : [{ sequence, type, body, hidden }],

@@ -164,23 +164,28 @@ export function readEvents({ tenant, runId }: RunRef, after: number, limit: numb
   );
 }
 
-/** One row of `readNews`: the run as it is, and an event of its log, if there is one. */
-export type NewsRow = Pick<RunRow, 'status'> & { readonly last: number } & (
+/** One row of `readRunWithEvents`: the run as it is, and an event of its log, if there is one. */
+export type RunWithEventRow = Pick<RunRow, 'status'> & { readonly last: number } & (
     | StoredEvent
     | Record<keyof StoredEvent, null>
   );
 
-const newsOf = (condition: string): string =>
+const runWithEvents = (condition: string): string =>
   `SELECT runs.status, runs.sequence AS last, events.sequence, events.type, events.body, events.hidden
    FROM runs LEFT JOIN events ON events.run_id = runs.run_id AND events.sequence > $3
    WHERE runs.run_id = $1 AND runs.tenant = $2 ${condition} ORDER BY events.sequence LIMIT $4`;
-const NEWS = newsOf('');
-const NEWS_IN_WORKSPACE = newsOf('AND runs.workspace = $5');
+const RUN_WITH_EVENTS = runWithEvents('');
+const RUN_WITH_EVENTS_IN_WORKSPACE = runWithEvents('AND runs.workspace = $5');
 
 /** Reads a run's state with the page of its log after the sequence `after`; at least one row, if the run is visible. */
-export function readNews({ tenant, workspace }: Visibility, runId: string, after: number, limit: number): Statement {
-  if (workspace === undefined) return sql(NEWS, runId, tenant, after, limit);
-  return sql(NEWS_IN_WORKSPACE, runId, tenant, after, limit, workspace);
+export function readRunWithEvents(
+  { tenant, workspace }: Visibility,
+  runId: string,
+  after: number,
+  limit: number,
+): Statement {
+  if (workspace === undefined) return sql(RUN_WITH_EVENTS, runId, tenant, after, limit);
+  return sql(RUN_WITH_EVENTS_IN_WORKSPACE, runId, tenant, after, limit, workspace);
 }
 
 /** A stored event with its run. */

@@ -1,7 +1,7 @@
 import type { CommandSpec } from '../command.ts';
 import { currentLogin } from '../credentials.ts';
 import { EXIT, UsageError } from '../exit.ts';
-import { stringOption } from '../values.ts';
+import { listOption, stringOption } from '../values.ts';
 
 /** `capstan worker`; ends with Ctrl-C or SIGTERM, once the attempts that it has are made. */
 export const worker: CommandSpec = {
@@ -37,16 +37,17 @@ export const worker: CommandSpec = {
       signal: AbortSignal.any([context.terminal.interrupted(), terminated()]),
       onReady: (types: readonly string[]) => context.note(`Serving ${types.join(', ')} for ${url}. Ctrl-C stops.`),
     };
-    const folders = textsOf(options.pack);
-    if (folders.length > 0) await workForPacks({ ...worker, folders, trusted: textsOf(options.trust) });
+    const folders = listOption(options.pack);
+    const trusted = listOption(options.trust);
+    if (folders.length === 0 && trusted.length > 0) throw new UsageError('--trust needs --pack.');
+    if (folders.length > 0 && (path ?? options.project) !== undefined) {
+      throw new UsageError('A worker serves packs or a project. Start one for each.');
+    }
+    if (folders.length > 0) await workForPacks({ ...worker, folders, trusted });
     else await workForProject({ ...worker, folder: stringOption(options.project) ?? path ?? '.' });
     return EXIT.done;
   },
 };
-
-function textsOf(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.map(String) : [];
-}
 
 function wholeNumber(flag: string, value: unknown): number | undefined {
   if (value === undefined) return undefined;

@@ -46,7 +46,7 @@ export async function* follow(
 }
 
 /** The first batch that `follow` would give, and the run after it; undefined if the caller cannot see the run. */
-export async function firstNews(
+export async function firstBatch(
   runtime: Runtime,
   run: FollowedRun,
   options: FollowOptions,
@@ -166,9 +166,9 @@ class Follower {
 
   /** Events of the log after one; the same statement tells how far the run is. */
   async #read(after: number, limit: number): Promise<StoredEvent[]> {
-    const news = await this.#runtime.reader.news(this.#run, this.#run.runId, after, limit);
-    this.#standing = news && { status: news.status, sequence: news.sequence };
-    return news?.events ?? [];
+    const found = await this.#runtime.reader.runWithEvents(this.#run, this.#run.runId, after, limit);
+    this.#standing = found && { status: found.status, sequence: found.sequence };
+    return found?.events ?? [];
   }
 
   #takeLive(): StoredEvent[] {

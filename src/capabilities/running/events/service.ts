@@ -1,7 +1,7 @@
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { RunRow, Visibility } from '../../../store/log.ts';
 import type { Caller } from '../../request.ts';
-import { firstNews } from './follow.ts';
+import { firstBatch } from './follow.ts';
 import { firstOf, LogPages } from './log-pages.ts';
 import type { PolledEvents, Polling } from './polling.ts';
 import { type StreamRequest, streamFrames } from './stream.ts';
@@ -37,7 +37,7 @@ export class EventService implements Polling {
     waiting: { readonly waitMs: number; readonly signal: AbortSignal },
   ): Promise<PolledEvents | undefined> {
     const run = { tenant, workspace, runId };
-    const polled = await firstNews(this.#runtime, run, { after, ...waiting, page: POLL_PAGE });
+    const polled = await firstBatch(this.#runtime, run, { after, ...waiting, page: POLL_PAGE });
     return polled && { ...polled, events: firstOf(polled.events, POLL_CHARACTERS) };
   }
 

@@ -9,6 +9,7 @@ import Fastify from 'fastify';
 import { statementsFor } from '../src/store/store.ts';
 import { CORE_TABLES } from '../src/store/tables.ts';
 import { WalFlush } from '../src/store/wal-flush.ts';
+import { realClock } from '../src/system/real.ts';
 
 const [folder = '', commits = '2'] = process.argv.slice(2);
 const database = new DatabaseSync(`${folder}/limit.db`);
@@ -31,7 +32,7 @@ const endRun = database.prepare(
 const endWork = database.prepare('DELETE FROM work WHERE work_id = ?');
 const running = database.prepare(`SELECT run_id FROM runs WHERE status = 'running' AND ended_at IS NULL LIMIT 1`);
 
-const wal = new WalFlush(`${folder}/limit.db-wal`, Date);
+const wal = new WalFlush(`${folder}/limit.db-wal`, realClock);
 let waiting: { write: () => void; done: () => void }[] = [];
 let isFlushing = false;
 

@@ -23,12 +23,9 @@ const RUN_IDS_MAX = 20;
  * follow, the frame was good once, and what was acknowledged after it is gone.
  */
 export function lostInWal(file: string): LostFrames | undefined {
-  if (!existsSync(file)) return undefined;
-  const wal = readFileSync(file);
-  if (wal.length < HEADER_BYTES || (wal.readUInt32BE(0) & ~1) !== MAGIC) return undefined;
-  const frameBytes = FRAME_HEADER_BYTES + wal.readUInt32BE(8);
-  const starts: number[] = [];
-  for (let at = HEADER_BYTES; at + frameBytes <= wal.length && hasSalts(wal, at); at += frameBytes) starts.push(at);
+  const wal = readWal(file);
+  if (!wal) return undefined;
+  const { starts, frameBytes } = framesOf(wal);
   const bad = starts.slice(countValid(wal, starts, frameBytes));
   const commits = bad.filter((at) => wal.readUInt32BE(at + 4) !== 0);
   // A transaction that was cut off has no frames behind its last one.
@@ -38,14 +35,37 @@ export function lostInWal(file: string): LostFrames | undefined {
   return { transactions: commits.length, runIds };
 }
 
-const SHARED_HEADER_BYTES = 48;
+/** The part of a write-ahead log from which SQLite will recover; undefined if there is none. */
+export function readableWal(file: string): Buffer | undefined {
+  const wal = readWal(file);
+  if (!wal) return undefined;
+  const { starts, frameBytes } = framesOf(wal);
+  return wal.subarray(0, HEADER_BYTES + countValid(wal, starts, frameBytes) * frameBytes);
+}
+
+function readWal(file: string): Buffer | undefined {
+  if (!existsSync(file)) return undefined;
+  const wal = readFileSync(file);
+  return wal.length < HEADER_BYTES || (wal.readUInt32BE(0) & ~1) !== MAGIC ? undefined : wal;
+}
+
+/** Where the frames of a log start that belong to it. */
+function framesOf(wal: Buffer): { readonly starts: number[]; readonly frameBytes: number } {
+  const frameBytes = FRAME_HEADER_BYTES + wal.readUInt32BE(8);
+  const starts: number[] = [];
+  for (let at = HEADER_BYTES; at + frameBytes <= wal.length && hasSalts(wal, at); at += frameBytes) starts.push(at);
+  return { starts, frameBytes };
+}
+
+/** Bytes of the shared-memory index that say how far a log goes. */
+export const INDEX_HEADER_BYTES = 48;
 
 /**
  * The part of a write-ahead log that SQLite reads, by its shared-memory index, if every frame of it is what was written;
  * undefined if one is not.
  */
 export function wholeWal(wal: Buffer, index: Buffer): Buffer | undefined {
-  if (wal.length < HEADER_BYTES || index.length < SHARED_HEADER_BYTES) return undefined;
+  if (wal.length < HEADER_BYTES || index.length < INDEX_HEADER_BYTES) return undefined;
   const read = endianness() === 'BE' ? (at: number) => index.readUInt32BE(at) : (at: number) => index.readUInt32LE(at);
   const frameBytes = FRAME_HEADER_BYTES + wal.readUInt32BE(8);
   const frames = read(16);

@@ -13,7 +13,7 @@ import { Connection, isDamage, isOfTheStore } from './sqlite-connection.ts';
 import { databaseFile, FileGuard, lockFolder, privateDatabase } from './sqlite-folder.ts';
 import { lostInWal } from './sqlite-wal.ts';
 import { type Migration, type Store, StoreFailure, statementsFor } from './store.ts';
-import { type FlushFile, WalFlush } from './wal-flush.ts';
+import { type FlushFile, rewriteWal, WalFlush } from './wal-flush.ts';
 
 /** Options of the embedded store. */
 interface SqliteOptions {
@@ -53,6 +53,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const releaseFolder = lockFolder(folder);
   const file = privateDatabase(folder);
   reportLostFrames(`${file}-wal`, options);
+  if (options.durable !== false) rewriteWal(`${file}-wal`);
   const database = new DatabaseSync(file);
   // A transaction starts and ends within one turn of the event loop, so a single connection serves everybody: a read
   // never sees half a transaction, and finds recently written pages in the cache.
@@ -93,7 +94,7 @@ function storeOn(
   const wal = durable ? new WalFlush(`${databaseFile(folder)}-wal`, clock, flushFile) : undefined;
   const group = new GroupCommit(
     async (units) => {
-      if (wal?.hasFailed) await wal.mend();
+      wal?.check();
       const outcomes = commitGroup(connection, ownership, units);
       if (outcomes.some((outcome) => 'committed' in outcome && outcome.committed)) await wal?.flush();
       // After the commit, and before anybody is told: what went into a deleted file is not acknowledged.
@@ -107,7 +108,7 @@ function storeOn(
   return {
     isShared: false,
     read: async <R>(statement: Statement) => {
-      if (wal?.hasFailed) await wal.mend();
+      wal?.check();
       ownership.checkKnown();
       guard.checkSometimes(clock.now());
       const rows = query<R>(connection, statement);
@@ -118,11 +119,14 @@ function storeOn(
     // With a single process there is nobody to notify.
     hint: () => {},
     onHint: () => {},
-    reclaim: async () => reclaim(connection, { folder, log }, KEPT_PAGES_QUICK),
+    reclaim: async () => {
+      wal?.check();
+      reclaim(connection, { folder, log }, KEPT_PAGES_QUICK);
+    },
     close: () => {
       closed ??= group.drained().then(() => {
-        wal?.close();
         close();
+        wal?.close();
       });
       return closed;
     },

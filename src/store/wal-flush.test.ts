@@ -8,7 +8,7 @@ import type { Clock } from '../system/clock.ts';
 import { realClock } from '../system/real.ts';
 import { openSqlite } from './sqlite.ts';
 import { type Migration, type Store, StoreFailure } from './store.ts';
-import type { FlushFile } from './wal-flush.ts';
+import { type FlushFile, rewriteWal } from './wal-flush.ts';
 
 /** Goal: nothing is acknowledged or shown before it is on the disk. Method: a flush that tests hold back and let fail. */
 
@@ -55,14 +55,7 @@ describe('a commit', () => {
 });
 
 describe('a flush that fails', () => {
-  it('stops the store: nothing is acknowledged or shown any more', async () => {
-    const store = await open(() => Promise.reject(new Error('EIO')));
-    await expect(store.commit(insert(1))).rejects.toThrow(StoreFailure);
-    await expect(store.commit(insert(2))).rejects.toThrow('until it does');
-    await expect(store.read(COUNT)).rejects.toThrow('until it does');
-  });
-
-  it('is made up for once the disk works: the log is written again, and the store goes on', async () => {
+  it('is repeated until the disk works: its commits are acknowledged then, and nothing is shown before', async () => {
     const clock = new ManualClock();
     const disk = { works: true, flushedMs: 0 };
     const store = await open(async (file) => {
@@ -71,49 +64,81 @@ describe('a flush that fails', () => {
     }, clock);
     await store.commit(insert(1));
     disk.works = false;
-    await expect(store.commit(insert(2))).rejects.toThrow(StoreFailure);
-    clock.advance(1_000);
-    await expect(store.read(COUNT)).rejects.toThrow(StoreFailure);
+    const waiting = store.commit(insert(2));
+    await passing(clock, 1_000);
+    await expect(store.read(COUNT)).rejects.toThrow('until it does');
     disk.works = true;
     disk.flushedMs = 0;
     // Whoever writes to the file again gives it a new time.
     utimesSync(join(folder.path, 'capstan.db-wal'), 0, 0);
-    await expect(store.commit(insert(3))).rejects.toThrow('until it does');
-    clock.advance(1_000);
-    expect(await store.read(COUNT)).toEqual([{ count: 2 }]);
+    await passing(clock, 1_000);
+    expect(await waiting).toMatchObject({ committed: true });
     expect(disk.flushedMs).toBeGreaterThan(0);
     await store.commit(insert(3));
     expect(await store.read(COUNT)).toEqual([{ count: 3 }]);
   });
 
-  it('is final if the system has dropped what it did not write', async () => {
+  it('stops the store if the disk goes on failing: nothing is acknowledged or shown any more', async () => {
     const clock = new ManualClock();
-    let works = true;
+    const store = await open(() => Promise.reject(new Error('EIO')), clock);
+    const refused = expect(store.commit(insert(1))).rejects.toThrow('restart the host');
+    await passing(clock, 40_000);
+    await refused;
+    await expect(store.commit(insert(2))).rejects.toThrow('restart the host');
+    await expect(store.read(COUNT)).rejects.toThrow('restart the host');
+    await expect(store.reclaim()).rejects.toThrow('restart the host');
+  });
+
+  it('stops the store at once if the system has dropped what it did not write', async () => {
+    const clock = new ManualClock();
+    let works = false;
     const store = await open(async () => {
       if (!works) throw new Error('EIO');
     }, clock);
-    works = false;
-    await expect(store.commit(insert(1, 'x'.repeat(3_000)))).rejects.toThrow(StoreFailure);
+    const refused = expect(store.commit(insert(1, 'x'.repeat(3_000)))).rejects.toThrow('the disk lost');
+    await passing(clock, 0);
     works = true;
     const log = join(folder.path, 'capstan.db-wal');
     const bytes = readFileSync(log);
     bytes.fill(0, bytes.length - 4_096);
     writeFileSync(log, bytes);
-    clock.advance(1_000);
-    await expect(store.commit(insert(2))).rejects.toThrow('restart the host');
-    clock.advance(1_000);
+    await passing(clock, 2_000);
+    await refused;
     await expect(store.read(COUNT)).rejects.toThrow('restart the host');
   });
 
   it('is not shown to those who read while it was under way', async () => {
+    const clock = new ManualClock();
     const disk = heldBackDisk();
-    const store = await open(disk.flushFile);
-    const committed = store.commit(insert(1));
+    const store = await open(disk.flushFile, clock);
+    const committed = expect(store.commit(insert(1))).rejects.toThrow(StoreFailure);
     await disk.asked();
     const read = store.read(COUNT);
     disk.fail();
-    await expect(committed).rejects.toThrow(StoreFailure);
     await expect(read).rejects.toThrow(StoreFailure);
+    await passing(clock, 40_000);
+    await committed;
+  });
+});
+
+describe('a log that an earlier process left', () => {
+  it('is written to the disk before anything is built on it', async () => {
+    const first = await open(async () => {});
+    await first.commit(insert(1));
+    const [image, log] = [
+      readFileSync(join(folder.path, 'capstan.db')),
+      readFileSync(join(folder.path, 'capstan.db-wal')),
+    ];
+    await first.close();
+    writeFileSync(join(folder.path, 'capstan.db'), image);
+    const path = join(folder.path, 'capstan.db-wal');
+    writeFileSync(path, log);
+    utimesSync(path, 0, 0);
+    rewriteWal(path);
+    expect(statSync(path).mtimeMs).toBeGreaterThan(0);
+    expect(readFileSync(path).equals(log)).toBe(true);
+    const store = await open(async () => {});
+    expect(await store.read(COUNT)).toEqual([{ count: 1 }]);
   });
 });
 
@@ -151,6 +176,14 @@ async function losePower(groups: readonly number[], cut: number): Promise<void> 
   before.remove();
   after.remove();
   expect([acknowledged, rows]).toContain(found!.count);
+}
+
+/** Lets time pass, in steps in which whatever waits gets its turn. */
+async function passing(clock: ManualClock, ms: number): Promise<void> {
+  for (let passed = 0; passed <= ms; passed += 500) {
+    clock.advance(passed === 0 ? 0 : 500);
+    for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+  }
 }
 
 /** A disk that takes its time until it is told to finish or to fail. */

@@ -1,7 +1,7 @@
-import { closeSync, fdatasync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, fdatasync, fsyncSync, openSync, readFileSync, readSync, writeSync } from 'node:fs';
 import { promisify } from 'node:util';
-import type { Clock } from '../system/clock.ts';
-import { wholeWal } from './sqlite-wal.ts';
+import { type Clock, sleep } from '../system/clock.ts';
+import { INDEX_HEADER_BYTES, readableWal, wholeWal } from './sqlite-wal.ts';
 import { StoreFailure } from './store.ts';
 
 /** Writes what the system holds of an open file to the disk. */
@@ -11,80 +11,128 @@ export type FlushFile = (file: number) => Promise<void>;
  * Flushes SQLite's write-ahead log on the thread pool, so that the event loop goes on while the disk works. The
  * database itself runs with `synchronous = NORMAL`: it flushes the log only before a checkpoint copies from it, which
  * keeps the file consistent; that commits survive a power failure is what this flush is for.
+ *
+ * After a flush that failed, the system may have dropped what it could not write, and would report success the next time
+ * without having written it. So the log is written again before it is flushed again, and its commits wait meanwhile: they
+ * are either acknowledged and announced like any other, or the store stops.
  */
 export class WalFlush {
   readonly #path: string;
   readonly #file: number;
-  readonly #clock: Pick<Clock, 'now'>;
+  readonly #index: number;
+  readonly #clock: Clock;
   readonly #flushFile: FlushFile;
-  #inFlight: Promise<void> | undefined;
-  #failure: { readonly error: StoreFailure; readonly at: number } | undefined;
+  #attempt: Promise<void> | undefined;
+  #failure: StoreFailure | undefined;
 
   /** Opens the log of a database in which something has been written. */
-  constructor(path: string, clock: Pick<Clock, 'now'>, flushFile: FlushFile = promisify(fdatasync)) {
+  constructor(path: string, clock: Clock, flushFile: FlushFile = promisify(fdatasync)) {
     this.#path = path;
     this.#file = openSync(path, 'r+');
+    // Kept open: closing any descriptor of this file would release the locks that SQLite has on it.
+    this.#index = openSync(path.replace(/-wal$/, '-shm'), 'r');
     this.#clock = clock;
     this.#flushFile = flushFile;
   }
 
-  /** Settles once everything that was committed before this call is on the disk. */
+  /** Settles once everything that was committed before this call is on the disk, also after a passing error of the disk. */
   async flush(): Promise<void> {
-    this.#inFlight = this.#flushFile(this.#file);
     try {
-      await this.#inFlight;
-      this.#failure = undefined;
+      await this.#try();
     } catch (error) {
-      throw this.#fail(FAILED, error);
-    } finally {
-      this.#inFlight = undefined;
+      this.#failure = new StoreFailure(FAILED, { cause: error });
+      await this.#flushAgain(error);
     }
+  }
+
+  /** Throws while something is committed that the disk does not have. */
+  check(): void {
+    if (this.#failure) throw this.#failure;
   }
 
   /** Settles when what was read before this call is on the disk: nobody sees a commit that a power failure may undo. */
   async settled(): Promise<void> {
-    if (!this.#inFlight) return;
-    await this.#inFlight.catch(() => {});
-    if (this.#failure) throw this.#failure.error;
+    if (!this.#attempt) return;
+    await this.#attempt.catch(() => {});
+    this.check();
   }
 
-  get hasFailed(): boolean {
-    return this.#failure !== undefined;
-  }
-
-  /**
-   * Tries to go on after a flush that failed; throws while that is not possible. The system may have dropped what it
-   * could not write, and would report success the next time without having written it. So the whole log is written again
-   * before it is flushed; and if it is no longer what SQLite has written, only a restart, which recovers from what is
-   * there, may go on.
-   */
-  async mend(): Promise<void> {
-    const { at, error } = this.#failure!;
-    if (this.#inFlight || this.#clock.now() - at < RETRY_MS) throw error;
-    try {
-      const log = wholeWal(readFileSync(this.#path), readFileSync(this.#path.replace(/-wal$/, '-shm')));
-      if (!log) throw this.#fail(LOST, error.cause);
-      writeSync(this.#file, log, 0, log.length, 0);
-    } catch (reason) {
-      throw reason instanceof StoreFailure ? reason : this.#fail(FAILED, reason);
-    }
-    await this.flush();
-  }
-
-  /** Closes the file; nothing may be in flight. */
+  /** Closes the files. The database must be closed before. */
   close(): void {
     closeSync(this.#file);
+    closeSync(this.#index);
   }
 
-  #fail(message: string, cause: unknown): StoreFailure {
-    const error = new StoreFailure(message, { cause });
-    this.#failure = { error, at: this.#clock.now() };
-    return error;
+  async #try(): Promise<void> {
+    this.#attempt = this.#flushFile(this.#file);
+    try {
+      await this.#attempt;
+    } finally {
+      this.#attempt = undefined;
+    }
   }
+
+  async #flushAgain(first: unknown): Promise<void> {
+    const giveUpAt = this.#clock.now() + PATIENCE_MS;
+    let cause = first;
+    while (this.#clock.now() < giveUpAt) {
+      await sleep(this.#clock, RETRY_MS);
+      let isLost = false;
+      try {
+        const log = wholeWal(readFileSync(this.#path), this.#readIndex());
+        isLost = !log;
+        if (log) return await this.#write(log);
+      } catch (error) {
+        cause = error;
+      }
+      if (isLost) this.#stop(LOST, cause);
+    }
+    this.#stop(GIVEN_UP, cause);
+  }
+
+  async #write(log: Buffer): Promise<void> {
+    writeWhole(this.#file, log);
+    await this.#try();
+    this.#failure = undefined;
+  }
+
+  #readIndex(): Buffer {
+    const header = Buffer.alloc(INDEX_HEADER_BYTES);
+    return header.subarray(0, readSync(this.#index, header, 0, header.length, 0));
+  }
+
+  #stop(message: string, cause: unknown): never {
+    this.#failure = new StoreFailure(message, { cause });
+    throw this.#failure;
+  }
+}
+
+/**
+ * Makes sure, before SQLite recovers from a log that an earlier process left, that the disk has it: what that process
+ * could not flush may be in memory alone, where the system takes it for written.
+ */
+export function rewriteWal(path: string): void {
+  const log = readableWal(path);
+  if (!log) return;
+  const file = openSync(path, 'r+');
+  try {
+    writeWhole(file, log);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+function writeWhole(file: number, bytes: Buffer): void {
+  for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at, bytes.length - at, at);
 }
 
 /** How long a disk that failed is left alone. */
 const RETRY_MS = 500;
+/** How long commits wait for a disk that fails; whoever sent them has gone by then. */
+const PATIENCE_MS = 30_000;
 const FAILED =
   'SQLite: the disk did not take what was written. Nothing is acknowledged until it does; the host goes on by itself.';
+const GIVEN_UP =
+  'SQLite: the disk has not taken what was written for half a minute, so the store has stopped. Check the disk, then restart the host.';
 const LOST = 'SQLite: the disk lost what was written, so the store has stopped. Check the disk, then restart the host.';

@@ -28,8 +28,8 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     name: 'SQLite does not sync',
     file: 'src/store/wal-flush.ts',
-    text: 'this.#inFlight = this.#flushFile(this.#file);',
-    bug: 'this.#inFlight = Promise.resolve();',
+    text: 'this.#attempt = this.#flushFile(this.#file);',
+    bug: 'this.#attempt = Promise.resolve();',
     layer: 'sim',
     test: 'test/sim/disk.test.ts',
   },
@@ -203,7 +203,7 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     name: 'a sync that failed is repeated without writing the log again',
     file: 'src/store/wal-flush.ts',
-    text: '      writeSync(this.#file, log, 0, log.length, 0);',
+    text: '    writeWhole(this.#file, log);',
     bug: '',
     layer: 'unit',
     test: 'src/store/wal-flush.test.ts',

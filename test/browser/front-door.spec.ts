@@ -141,7 +141,7 @@ describe('the front door', () => {
     await page.evaluate("for (const each of document.querySelectorAll('.operation > summary')) each.click()");
     await page.locator('.operation').last().locator('.part').last().waitFor();
     const texts = await page.locator('.operation').allInnerTexts();
-    expect(texts.filter((text) => !/curl .*Reply 2\d\d/s.test(text))).toEqual([]);
+    expect(texts.filter((text) => !/curl .*Reply [23]\d\d/s.test(text))).toEqual([]);
     expect(problems).toEqual([]);
   });
 

@@ -29,6 +29,9 @@ const INSTALLED_BYTES_MAX = 40_000_000;
 const ON_NODE = ['--module', 'nodenext', '--types', 'node'];
 const IN_BROWSER = ['--module', 'esnext', '--moduleResolution', 'bundler', '--lib', 'es2024,dom,esnext', '--types', ''];
 
+/** To pack builds the console and bundles the program, on a machine that does other things besides. */
+const PACKING_MS = 300_000;
+
 const run = promisify(execFile);
 const packed = freshFolder();
 const user = freshFolder();
@@ -40,7 +43,7 @@ beforeAll(async () => {
   for (const name of Object.keys(PACKAGE.dependencies)) link(name);
   await npm(user.path, 'install', '--offline', '--ignore-scripts', tarball());
   link('@types/node');
-});
+}, PACKING_MS);
 
 afterAll(() => {
   packed.remove();

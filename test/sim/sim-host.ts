@@ -87,6 +87,7 @@ function standIns(observed: () => unknown): Partial<Services> {
     feed: { publish: () => changeOf(undefined, []), entries: () => [], wake: () => {} },
     storage: { perform: async () => ({ found: true, value: observed() }) },
     retention: { expiry: async () => undefined },
+    costs: { of: async () => new Map() },
   } as object;
 }
 

@@ -88,6 +88,7 @@ function standIns(observed: () => unknown): Partial<Services> {
     storage: { perform: async () => ({ found: true, value: observed() }) },
     retention: { expiry: async () => undefined },
     costs: { of: async () => new Map() },
+    models: {},
   } as object;
 }
 

@@ -1,4 +1,4 @@
-import { hostSettings } from './capabilities/host-settings.ts';
+import { hostSettings, isForThisMachine } from './capabilities/host-settings.ts';
 import { type CapabilityConfig, capabilities, type MountedWith } from './capabilities/index.ts';
 import { metricsSettings } from './capabilities/metrics-settings.ts';
 import {
@@ -10,7 +10,6 @@ import {
 } from './capabilities/settings.ts';
 import { shareSettings } from './capabilities/share-settings.ts';
 import { nearest } from './protocol/format/nearest.ts';
-import { isLoopbackName, reachOf } from './system/addresses.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent', 'pretty', 'json'] as const;
@@ -180,7 +179,7 @@ const SIGN_IN_NEEDS_ADDRESS =
 
 /** Whether the address to come back to would be what requests say it is: a `Host` that anybody may send, without TLS. */
 function isSignInWithoutAddress({ oidc, publicUrl, host }: Pick<Config, 'oidc' | 'publicUrl' | 'host'>): boolean {
-  return !!oidc?.signIn && publicUrl === undefined && !isLoopbackName(host) && reachOf(host) !== 'loopback';
+  return !!oidc?.signIn && publicUrl === undefined && !isForThisMachine(host);
 }
 
 /** The prefix that marks a variable as meant for this program. */

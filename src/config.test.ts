@@ -288,6 +288,11 @@ describe('a setting', () => {
     expect(problems[0]).toContain(variable);
   });
 
+  it('protects metrics with their token, or says that it does not', () => {
+    const problems = problemsOf({}, { CAPSTAN_METRICS: 'public', CAPSTAN_METRICS_TOKEN: 't'.repeat(16) });
+    expect(problems).toEqual([expect.stringMatching(/^CAPSTAN_METRICS is public.*CAPSTAN_METRICS_TOKEN.*Remove/)]);
+  });
+
   it.each(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])(
     'CAPSTAN_LOG takes the level %s, as pino does',
     (level) => {
@@ -379,10 +384,29 @@ describe('the issuer of tokens', () => {
     [{ CAPSTAN_OIDC_ISSUER: BASE.CAPSTAN_OIDC_ISSUER }, 'CAPSTAN_OIDC_AUDIENCE'],
     [{ CAPSTAN_OIDC_AUDIENCE: 'capstan' }, 'CAPSTAN_OIDC_ISSUER'],
     [{ CAPSTAN_OIDC_ROLE_CLAIM: 'groups' }, 'CAPSTAN_OIDC_ISSUER'],
+    [{ ...BASE, CAPSTAN_OIDC_CLIENT_SECRET: 'shh' }, 'CAPSTAN_OIDC_CLIENT_ID'],
+    [{ ...BASE, CAPSTAN_OIDC_SCOPES: 'openid email' }, 'CAPSTAN_OIDC_CLIENT_ID'],
+    [{ ...BASE, CAPSTAN_OIDC_CLIENT_ID: 'console', CAPSTAN_OIDC_SCOPES: 'email openid2' }, 'must contain openid'],
+    [{ ...BASE, CAPSTAN_OIDC_CLIENT_ID: 'console', HOST: '0.0.0.0' }, 'CAPSTAN_PUBLIC_URL'],
+    [{ ...BASE, CAPSTAN_OIDC_CLIENT_ID: 'console', HOST: '::' }, 'CAPSTAN_PUBLIC_URL'],
   ])('is not half configured: %j', (environment, missing) => {
     const problems = problemsOf({}, environment);
     expect(problems).toHaveLength(1);
     expect(problems[0]).toContain(missing);
+  });
+
+  it.each([
+    {},
+    { HOST: '::1' },
+    { HOST: 'localhost' },
+    { HOST: '0.0.0.0', CAPSTAN_PUBLIC_URL: 'https://runs.example.com' },
+  ])('signs people in where the address to come back to is known: %j', (environment) => {
+    const client = { CAPSTAN_OIDC_CLIENT_ID: 'console', CAPSTAN_OIDC_SCOPES: 'openid email' };
+    expect(readConfig({}, { ...BASE, ...client, ...environment }).oidc?.signIn).toEqual({
+      clientId: 'console',
+      clientSecret: undefined,
+      scopes: 'openid email',
+    });
   });
 });
 

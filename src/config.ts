@@ -1,9 +1,9 @@
-import { hostSettings } from './capabilities/host-settings.ts';
+import { hostSettings, isForThisMachine } from './capabilities/host-settings.ts';
 import { type CapabilityConfig, capabilities, type MountedWith } from './capabilities/index.ts';
+import { metricsSettings } from './capabilities/metrics-settings.ts';
 import {
   defineSettings,
   type Environment,
-  type SettingsReader,
   type SettingsSlice,
   type SettingsSource,
   type Variable,
@@ -12,7 +12,6 @@ import { shareSettings } from './capabilities/share-settings.ts';
 import { nearest } from './protocol/format/nearest.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
-const TOKEN_CHARACTERS_MIN = 16;
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent', 'pretty', 'json'] as const;
 
 /** Where the host listens, where it stores, what it logs and how much it takes on. */
@@ -59,15 +58,6 @@ const serverSettings = defineSettings({
     discoveryMirror: {
       variable: 'CAPSTAN_DISCOVERY_MIRROR',
       meaning: '1 also lists all capabilities under `capabilities` in the discovery document',
-    },
-    metrics: {
-      variable: 'CAPSTAN_METRICS',
-      meaning:
-        'who may read /metrics: public (everybody), token (who sends CAPSTAN_METRICS_TOKEN) or off (nobody) (token if there is one, otherwise public)',
-    },
-    metricsToken: {
-      variable: 'CAPSTAN_METRICS_TOKEN',
-      meaning: `token for /metrics, as Authorization: Bearer; at least ${TOKEN_CHARACTERS_MIN} characters`,
     },
     blockedMs: {
       variable: 'CAPSTAN_BLOCKED_MS',
@@ -116,7 +106,6 @@ const serverSettings = defineSettings({
           : ' must be origins, as https://app.example, separated by commas, or *.',
       ),
       discoveryMirror: read.boolean('discoveryMirror'),
-      metricsAccess: metricsAccessOf(read),
       blockedMs: read.integer('blockedMs', { otherwise: 250, min: 10, max: 60_000 }),
       databaseStallMs: read.integer('databaseStallMs', { otherwise: 4_000, min: 100, max: DAY_MS }),
       clockOffsetMs: read.isConformance
@@ -129,24 +118,13 @@ const serverSettings = defineSettings({
   },
 });
 
-/** Who may read the metrics: everybody, who has the token, or nobody. */
-function metricsAccessOf(
-  read: SettingsReader<'metrics' | 'metricsToken'>,
-): 'public' | 'off' | { readonly token: string } {
-  const token = read.textOfLength('metricsToken', TOKEN_CHARACTERS_MIN);
-  const access = read.oneOf('metrics', ['public', 'token', 'off'], token === undefined ? 'public' : 'token');
-  if (access !== 'token') return access;
-  if (read.text('metricsToken') === undefined)
-    read.report('metrics', ' is token, so CAPSTAN_METRICS_TOKEN must be set.');
-  return { token: token ?? '' };
-}
-
 type ValuesOf<S> = S extends SettingsSlice<infer V> ? V : never;
 
 /** Everything that an operator can set: the server's own settings and those of every capability. Read once. */
 export type Config = ValuesOf<typeof serverSettings> &
   ValuesOf<typeof hostSettings> &
   ValuesOf<typeof shareSettings> &
+  ValuesOf<typeof metricsSettings> &
   CapabilityConfig;
 
 /** Settings as texts, by name. */
@@ -167,6 +145,7 @@ const SLICES: readonly SettingsSlice<object>[] = [
   serverSettings,
   hostSettings,
   shareSettings,
+  metricsSettings,
   ...capabilities.flatMap(({ settings }) => settings ?? []),
 ];
 
@@ -187,10 +166,20 @@ export function readConfig<Extra extends object = object>(
   const source = sourceOf(flags, environment, defaults);
   const slices = [...SLICES, ...extra.flatMap(({ settings }) => settings ?? [])];
   const values = slices.map((slice) => slice.read(source));
-  for (const problem of unknownVariables(environment, slices)) source.problems.add(problem);
-  if (source.problems.size > 0) throw new BadConfig([...source.problems]);
   // The slices are those that the type is made of.
-  return Object.assign({}, ...values) as Config & Extra;
+  const config = Object.assign({}, ...values) as Config & Extra;
+  for (const problem of unknownVariables(environment, slices)) source.problems.add(problem);
+  if (isSignInWithoutAddress(config)) source.problems.add(SIGN_IN_NEEDS_ADDRESS);
+  if (source.problems.size > 0) throw new BadConfig([...source.problems]);
+  return config;
+}
+
+const SIGN_IN_NEEDS_ADDRESS =
+  'CAPSTAN_OIDC_CLIENT_ID also requires CAPSTAN_PUBLIC_URL, as https://capstan.example.com, unless HOST is this machine alone: the identity provider sends people back to that address.';
+
+/** Whether the address to come back to would be what requests say it is: a `Host` that anybody may send, without TLS. */
+function isSignInWithoutAddress({ oidc, publicUrl, host }: Pick<Config, 'oidc' | 'publicUrl' | 'host'>): boolean {
+  return !!oidc?.signIn && publicUrl === undefined && !isForThisMachine(host);
 }
 
 /** The prefix that marks a variable as meant for this program. */

@@ -14,6 +14,10 @@ import styles from './Operations.module.css';
 const LATE_MS = 5_000;
 const DAY_MS = 86_400_000;
 
+type Queue = NonNullable<HostHealth['queue']>;
+
+const NOT_PUBLIC = 'It is of all tenants, and the metrics of this host are not public.';
+
 /** How the hosts, the queue and the store are; what may be used; what is slow. */
 export function Health() {
   const { data, error, isPending, refetch } = useQuery(healthQuery);
@@ -29,7 +33,9 @@ export function Health() {
           <DataTable label="Hosts" columns={HOSTS} rows={data.hosts} keyOf={({ hostId }) => hostId} />
         </Panel>
         <Panel title="Queue" isFlush>
-          {data.queue.length === 0 ? (
+          {data.queue === undefined ? (
+            <Empty title="Not shown">{NOT_PUBLIC}</Empty>
+          ) : data.queue.length === 0 ? (
             <Empty title="Nothing waits">All work that is due is in hand.</Empty>
           ) : (
             <DataTable label="Queue" columns={QUEUE} rows={data.queue} keyOf={({ kind }) => kind} />
@@ -56,17 +62,27 @@ export function Health() {
 }
 
 function factsOf({ queue, interrupts, store, tenant, quarantinedRuns }: HostHealth) {
-  const due = queue.reduce((sum, each) => sum + each.due, 0);
-  const lag = Math.max(0, ...queue.map(({ lagMs }) => lagMs));
   const { storedBytes, storageLimitBytes, retentionMs } = tenant;
   return [
-    ['Due work', due === 0 ? '✓ none waits' : `${lag > LATE_MS ? '✕' : '◐'} ${count(due)}, for ${span(lag)}`],
+    ...(queue ? [['Due work', dueWork(queue)] as const] : []),
     ['Runs put aside', quarantinedRuns === 0 ? '✓ none' : `✕ ${count(quarantinedRuns)}`],
-    ['Open questions', interrupts.open === 0 ? 'none' : `${count(interrupts.open)}, for ${span(interrupts.oldestMs)}`],
-    ['Store', `${store.kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'}, ${bytes(store.bytes)}`],
+    ...(interrupts ? [['Open questions', openQuestions(interrupts)] as const] : []),
+    ['Store', `${STORES[store.kind]}${store.bytes === undefined ? '' : `, ${bytes(store.bytes)}`}`],
     ['Your runs take', `${bytes(storedBytes)} of ${bytes(storageLimitBytes)}`],
     ['Ended runs are kept', `${Math.round(retentionMs / DAY_MS)} days`],
   ] as const;
+}
+
+const STORES = { sqlite: 'SQLite', postgres: 'PostgreSQL' } as const;
+
+function dueWork(queue: Queue): string {
+  const due = queue.reduce((sum, each) => sum + each.due, 0);
+  const lag = Math.max(0, ...queue.map(({ lagMs }) => lagMs));
+  return due === 0 ? '✓ none waits' : `${lag > LATE_MS ? '✕' : '◐'} ${count(due)}, for ${span(lag)}`;
+}
+
+function openQuestions({ open, oldestMs }: NonNullable<HostHealth['interrupts']>): string {
+  return open === 0 ? 'none' : `${count(open)}, for ${span(oldestMs)}`;
 }
 
 const LIMITS: Readonly<Record<keyof HostHealth['limits'], readonly [title: string, show: (value: number) => string]>> =
@@ -94,11 +110,15 @@ function limitsOf(limits: HostHealth['limits']) {
 const HOSTS: readonly Column<HostHealth['hosts'][number]>[] = [
   { title: 'Host', show: ({ hostId }) => <span className={styles.id}>{hostId}</span> },
   { title: 'Version', show: ({ version = 'not said' }) => version },
-  { title: 'Work in hand', isRight: true, show: ({ workItems }) => count(workItems) },
+  {
+    title: 'Work in hand',
+    isRight: true,
+    show: ({ workItems }) => (workItems === undefined ? 'not shown' : count(workItems)),
+  },
   { title: 'Answers', show: ({ isAnswering }) => (isAnswering ? '● this one' : '') },
 ];
 
-const QUEUE: readonly Column<HostHealth['queue'][number]>[] = [
+const QUEUE: readonly Column<Queue[number]>[] = [
   { title: 'Kind of work', show: ({ kind }) => kind },
   { title: 'Due', isRight: true, show: ({ due }) => count(due) },
   { title: 'Oldest for', isRight: true, show: ({ lagMs }) => span(lagMs) },

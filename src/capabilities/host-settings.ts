@@ -1,4 +1,5 @@
 import { OUTPUT_LIMITS } from '../engine/limits/output-limits.ts';
+import { isLoopbackName, reachOf } from '../system/addresses.ts';
 import { parseEgressRule } from '../system/egress-allow.ts';
 import { defineSettings } from './settings.ts';
 
@@ -113,3 +114,8 @@ export const hostSettings = defineSettings({
     };
   },
 });
+
+/** Whether a host that listens on this address is reached by this machine alone. */
+export function isForThisMachine(address: string): boolean {
+  return isLoopbackName(address) || reachOf(address) === 'loopback';
+}

@@ -221,6 +221,12 @@ it('are for who has the token of the operator, if there is one', async () => {
   const allowed = await host.anonymous.get('/metrics', { authorization: `Bearer ${token}` });
   expect(allowed.status).toBe(200);
   expect(allowed.text).toContain('capstan_runs_started_total');
+  // Nor does the owner of a tenant read numbers of all tenants elsewhere.
+  const { body: health } = await host.as('owner').get('/v1/host/capstan/health');
+  expect(health).toMatchObject({ quarantinedRuns: 0, store: { kind: 'sqlite' }, tenant: {}, slowNodes: [] });
+  for (const name of ['queue', 'interrupts']) expect(health).not.toHaveProperty(name);
+  expect(health.store).not.toHaveProperty('bytes');
+  for (const each of health.hosts) expect(each).not.toHaveProperty('workItems');
   await host.stop();
 });
 

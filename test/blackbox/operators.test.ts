@@ -39,6 +39,7 @@ onEachStore('what operators see', (host, kind) => {
     expect(body.hosts).toEqual([expect.objectContaining({ isAnswering: true, workItems: expect.any(Number) })]);
     expect(body.store).toEqual({ kind, bytes: expect.any(Number) });
     expect(body.store.bytes).toBeGreaterThan(10_000);
+    expect(body).toMatchObject({ queue: expect.any(Array), interrupts: { open: expect.any(Number) } });
     expect(body.tenant.storedBytes).toBeGreaterThan(0);
     expect(body.limits).toMatchObject({ maxNodeExecutions: 10_000, requestsPerSecond: 5_000 });
     expect(body.slowNodes).toContainEqual(expect.objectContaining({ workflowId, nodeId: 'slow', slowestRunId: runId }));

@@ -2,11 +2,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectRefusal } from '../support/envelope.ts';
 import { startTestHost, type TestHost } from '../support/host.ts';
 import { IdentityProvider, IssuerKeyRing, oidcOf, startIssuer, type TestIssuer } from '../support/issuer.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 
 /** Signing in to the console at an identity provider. The test is the browser: it follows redirects and keeps cookies. */
 
 const BEGIN = '/v1/host/capstan/console/sign-in';
 const SESSION = '/v1/host/capstan/console/session';
+/** How long an identity provider that did not answer is not asked again. */
+const RETRY_MS = 5_000;
 
 describe('signing in at an identity provider', () => {
   const ring = new IssuerKeyRing();
@@ -34,6 +37,7 @@ describe('signing in at an identity provider', () => {
       headers: answer.headers,
     };
   };
+  const problem = (name: string): string => `${host.url}/console/sign-in?problem=${name}`;
   /** To the identity provider and back, up to the answer that it sends the browser to the host with. */
   const gone = async (next = '') => {
     const begun = await get(`${host.url}${BEGIN}${next}`);
@@ -59,19 +63,32 @@ describe('signing in at an identity provider', () => {
     expect(who.body).toMatchObject({ tenant: 'alpha', role: 'editor', credential: 'token' });
   });
 
-  it('takes no answer that this browser did not ask for, and none twice', async () => {
-    const problem = /console\/sign-in\?problem=/;
+  it('asks the identity provider about itself and for its keys once, however many come', async () => {
+    await Promise.all([gone(), gone(), gone()]);
     const { begun, back } = await gone();
-    expect((await get(back)).location).toMatch(problem);
-    const denied = `${host.url}${BEGIN}/return?error=access_denied&state=${provider.asked.state}`;
-    expect((await get(denied, begun.cookie)).location).toMatch(problem);
+    expect((await get(back, begun.cookie)).cookie).toMatch(/^capstan_session=/);
+    expect(issuer).toMatchObject({ discoveries: 1, fetches: 1 });
+  });
+
+  it('takes no answer that this browser did not ask for, and none twice', async () => {
+    const { begun, back } = await gone();
+    expect((await get(back)).location).toBe(problem('other-browser'));
     const other = await gone();
-    expect((await get(back, other.begun.cookie)).location).toMatch(problem);
-    expect((await get(back, `${begun.cookie}x`)).location).toMatch(problem);
+    expect((await get(back, other.begun.cookie)).location).toBe(problem('other-browser'));
+    expect((await get(back, `${begun.cookie}x`)).location).toBe(problem('other-browser'));
     expect((await get(back, begun.cookie)).cookie).toMatch(/^capstan_session=/);
     const again = await get(back, begun.cookie);
-    expect(again.location).toMatch(problem);
+    expect(again.location).toBe(problem('not-confirmed'));
     expect(again.cookie).toBe('');
+  });
+
+  it('says so if the person cancels', async () => {
+    const { begun } = await gone();
+    const denied = `${host.url}${BEGIN}/return?error=access_denied`;
+    const answer = await get(`${denied}&state=${provider.asked.state}`, begun.cookie);
+    expect(answer.location).toBe(problem('not-confirmed'));
+    expect(answer.cookie).toBe('');
+    expect((await get(`${denied}&state=other`, begun.cookie)).location).toBe(problem('other-browser'));
   });
 
   it.each([
@@ -83,7 +100,7 @@ describe('signing in at an identity provider', () => {
     const { begun, back } = await gone();
     const answer = await get(back, begun.cookie);
     provider.idClaims = {};
-    expect(answer.location).toContain('problem=not-confirmed');
+    expect(answer.location).toBe(problem('not-confirmed'));
     expect(answer.cookie).toBe('');
   });
 
@@ -93,7 +110,7 @@ describe('signing in at an identity provider', () => {
     const { begun, back } = await gone();
     const answer = await get(back, begun.cookie);
     provider.claims = claims;
-    expect(answer.location).toContain('problem=no-access');
+    expect(answer.location).toBe(problem('no-access'));
   });
 
   it.each(['//evil.example', 'https://evil.example', '../../v1', 'a//b'])(
@@ -119,10 +136,23 @@ describe('signing in at an identity provider', () => {
     }
   });
 
-  it('says so if the identity provider does not answer', async () => {
-    issuer.setDown(true);
-    const answer = await host.anonymous.get(BEGIN);
-    issuer.setDown(false);
-    expectRefusal(answer, 503, 'service_unavailable');
+  it('says so if the identity provider does not answer, and leads back to the public URL once it does', async () => {
+    const clock = new ManualClock();
+    const publicUrl = 'https://runs.example.com/capstan';
+    const own = await startTestHost('sqlite', undefined, { oidc: oidcOf(issuer), publicUrl }, clock);
+    try {
+      issuer.setDown(true);
+      expectRefusal(await own.anonymous.get(BEGIN), 503, 'service_unavailable');
+      issuer.setDown(false);
+      expectRefusal(await own.anonymous.get(BEGIN), 503, 'service_unavailable');
+      clock.advance(RETRY_MS);
+      const begun = await get(`${own.url}${BEGIN}`);
+      expect(begun.headers.get('set-cookie')).toMatch(/; Path=\/capstan; .*; SameSite=Lax; Secure$/);
+      expect(new URL(begun.location).searchParams.get('redirect_uri')).toBe(`${publicUrl}${BEGIN}/return`);
+      const failed = await get(`${own.url}${BEGIN}/return?code=a&state=b`);
+      expect(failed.location).toBe(`${publicUrl}/console/sign-in?problem=other-browser`);
+    } finally {
+      await own.stop();
+    }
   });
 });

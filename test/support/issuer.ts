@@ -62,6 +62,8 @@ export interface TestIssuer {
   readonly keys: IssuerKeyRing;
   /** Times that the keys were asked for. */
   readonly fetches: number;
+  /** Times that it was asked about itself. */
+  readonly discoveries: number;
   /** Lets every connection drop, or takes them again. */
   setDown(isDown: boolean): void;
   stop(): Promise<void>;
@@ -116,6 +118,7 @@ export class IdentityProvider {
 /** An issuer as far as a host can see it: what it says of itself, and its keys. */
 export async function startIssuer(keys: IssuerKeyRing, provider = new IdentityProvider(keys)): Promise<TestIssuer> {
   let fetches = 0;
+  let discoveries = 0;
   let isDown = false;
   const server = createServer((request, response) => {
     if (isDown) return request.socket.destroy();
@@ -123,12 +126,15 @@ export async function startIssuer(keys: IssuerKeyRing, provider = new IdentityPr
     if (asked.pathname === '/authorize') return provider.authorize(asked, response);
     if (asked.pathname === '/token') return void provider.token(request, response);
     const documents: Record<string, () => object> = {
-      '/.well-known/openid-configuration': () => ({
-        issuer: url,
-        jwks_uri: `${url}/keys`,
-        authorization_endpoint: `${url}/authorize`,
-        token_endpoint: `${url}/token`,
-      }),
+      '/.well-known/openid-configuration': () => {
+        discoveries++;
+        return {
+          issuer: url,
+          jwks_uri: `${url}/keys`,
+          authorization_endpoint: `${url}/authorize`,
+          token_endpoint: `${url}/token`,
+        };
+      },
       '/keys': () => {
         fetches++;
         return keys.jwks;
@@ -145,6 +151,9 @@ export async function startIssuer(keys: IssuerKeyRing, provider = new IdentityPr
     keys,
     get fetches() {
       return fetches;
+    },
+    get discoveries() {
+      return discoveries;
     },
     setDown: (next) => {
       isDown = next;

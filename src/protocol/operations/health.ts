@@ -3,6 +3,7 @@ import { NonEmpty, OneOf } from '../format/schema.ts';
 
 const Count = Type.Integer({ minimum: 0 });
 const Ms = Type.Number({ minimum: 0 });
+const WHERE_PUBLIC = 'only where the metrics are public';
 
 /** How the hosts on a store are, and what a tenant may take of them. */
 export const HostHealth = Type.Object(
@@ -12,16 +13,25 @@ export const HostHealth = Type.Object(
         hostId: NonEmpty,
         version: Type.Optional(NonEmpty),
         isAnswering: Type.Boolean({ description: 'Whether it is the host that answers' }),
-        workItems: Type.Integer({ minimum: 0, description: 'Work items that it holds' }),
+        workItems: Type.Optional(
+          Type.Integer({ minimum: 0, description: `Work items that it holds, of all tenants; ${WHERE_PUBLIC}` }),
+        ),
       }),
       { description: 'Hosts on this store with a heartbeat' },
     ),
-    queue: Type.Array(Type.Object({ kind: NonEmpty, due: Count, lagMs: Ms }), {
-      description: 'Work items that are due and wait for a host, of all tenants, and for how long the oldest has',
-    }),
+    queue: Type.Optional(
+      Type.Array(Type.Object({ kind: NonEmpty, due: Count, lagMs: Ms }), {
+        description: `Work items that are due and wait for a host, of all tenants, and for how long the oldest has; ${WHERE_PUBLIC}`,
+      }),
+    ),
     quarantinedRuns: Type.Integer({ minimum: 0, description: 'Runs of all tenants that were put aside' }),
-    interrupts: Type.Object({ open: Count, oldestMs: Ms }),
-    store: Type.Object({ kind: OneOf(['sqlite', 'postgres']), bytes: Count }),
+    interrupts: Type.Optional(
+      Type.Object({ open: Count, oldestMs: Ms }, { description: `Of all tenants; ${WHERE_PUBLIC}` }),
+    ),
+    store: Type.Object({
+      kind: OneOf(['sqlite', 'postgres']),
+      bytes: Type.Optional(Type.Integer({ minimum: 0, description: `Of all tenants; ${WHERE_PUBLIC}` })),
+    }),
     tenant: Type.Object({
       storedBytes: Type.Integer({ minimum: 0, description: 'What the runs of the tenant take' }),
       storageLimitBytes: Count,

@@ -23,7 +23,7 @@ export interface CookiePlace {
 }
 
 /** A sign-in that waits for the identity provider: what the answer has to fit, and where to go then. */
-interface WaitingSignIn extends SignInSecret {
+interface PendingSignIn extends SignInSecret {
   readonly next: string;
 }
 
@@ -66,19 +66,19 @@ export class ConsoleSessionService implements ConsoleSessions {
   }
 
   /** The cookie that goes along while a person is at the identity provider, who sends the browser back from there. */
-  async leave(waiting: WaitingSignIn, place: CookiePlace): Promise<string> {
+  async pendingSignInCookie(pending: PendingSignIn, place: CookiePlace): Promise<string> {
     const until = this.#runtime.clock.now() + SIGN_IN_MS;
-    const sealed = seal(JSON.stringify({ ...waiting, until }), await this.#key(), SIGN_IN_CONTEXT);
+    const sealed = seal(JSON.stringify({ ...pending, until }), await this.#key(), SIGN_IN_CONTEXT);
     return cookie(SIGN_IN_COOKIE, sealed, { ...place, maxAgeS: SIGN_IN_MS / 1_000, sameSite: 'Lax' });
   }
 
   /** What went along, if it is ours and not too old. */
-  async cameBack(cookies: string): Promise<WaitingSignIn | undefined> {
+  async readPendingSignIn(cookies: string): Promise<PendingSignIn | undefined> {
     const sealed = cookieIn(cookies, SIGN_IN_COOKIE);
     const text = sealed === undefined ? undefined : unseal(sealed, [await this.#key()], SIGN_IN_CONTEXT);
     if (text === undefined) return undefined;
-    const waiting = JSON.parse(text) as WaitingSignIn & { readonly until: number };
-    return waiting.until > this.#runtime.clock.now() ? waiting : undefined;
+    const pending = JSON.parse(text) as PendingSignIn & { readonly until: number };
+    return pending.until > this.#runtime.clock.now() ? pending : undefined;
   }
 
   /** The cookie that takes the session from the browser. */

@@ -46,8 +46,8 @@ const beginSignIn = operation({
     if (!signIn) return NOT_FOUND;
     const begun = await signIn.begin(returnTo(request));
     if (isRefusal(begun)) return begun;
-    const cookie = await sessions.leave({ ...begun.secret, next: withinConsole(request.query.next) }, placeOf(request));
-    return redirect(begun.url, cookie);
+    const pending = { ...begun.secret, next: withinConsole(request.query.next) };
+    return redirect(begun.url, await sessions.pendingSignInCookie(pending, placeOf(request)));
   },
 });
 
@@ -65,16 +65,18 @@ const finishSignIn = operation({
     const { sessions, authorization } = services;
     const { signIn } = authorization;
     if (!signIn) return NOT_FOUND;
-    const waiting = await sessions.cameBack(request.header('cookie') ?? '');
+    const pending = await sessions.readPendingSignIn(request.header('cookie') ?? '');
     const { code, state } = request.query;
-    if (!waiting || code === undefined || state !== waiting.state) return failed(request, 'other-browser');
-    const tokens = await signIn.finish(returnTo(request), code, waiting);
+    if (!pending || state !== pending.state) return failed(request, 'other-browser');
+    // Without a code, the person or the identity provider said no.
+    if (code === undefined) return failed(request, 'not-confirmed');
+    const tokens = await signIn.finish(returnTo(request), code, pending);
     if (isRefusal(tokens)) return failed(request, 'not-confirmed');
     const credential = await firstKnown(tokens, services);
     if (credential === undefined) return failed(request, 'no-access');
     // The other cookie lapses by itself; the identity provider takes a code once.
     const session = await sessions.open(credential, placeOf(request));
-    return redirect(`${request.origin}/console/${waiting.next}`, session);
+    return redirect(`${request.origin}/console/${pending.next}`, session);
   },
 });
 

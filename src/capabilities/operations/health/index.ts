@@ -1,5 +1,6 @@
 import { defineCapability } from '../../capability.ts';
 import { hostSettings } from '../../host-settings.ts';
+import { metricsSettings } from '../../metrics-settings.ts';
 import { Interrupts } from '../../people/interrupts/door.ts';
 import { bindRoutes } from '../../request.ts';
 import { Runs } from '../../running/runs/door.ts';
@@ -13,7 +14,7 @@ import { HealthService } from './service.ts';
 export const health = defineCapability({
   name: 'health',
   needs: [Interrupts, Runs],
-  settings: joinSettings(hostSettings, joinSettings(shareSettings, retentionSettings)),
+  settings: joinSettings(joinSettings(hostSettings, metricsSettings), joinSettings(shareSettings, retentionSettings)),
   build: (host, needs, settings) => ({
     routes: bindRoutes(routes, { health: new HealthService(host, needs, settings) }),
   }),

@@ -4,6 +4,7 @@ import { findHosts, type LiveHost, storeSize } from '../../../store/hosts.ts';
 import { findEvents, type LoggedRow } from '../../../store/log.ts';
 import { countDue, countQuarantined, type DueKind } from '../../../store/queue.ts';
 import { bytesOfTenant } from '../../../store/tenant-storage.ts';
+import type { MetricsAccess } from '../../../system/meter.ts';
 import type { Host } from '../../capability.ts';
 import type { Interrupts } from '../../people/interrupts/door.ts';
 import type { Caller } from '../../request.ts';
@@ -16,8 +17,9 @@ interface Needs {
   readonly runs: Pick<Runs, 'list'>;
 }
 
-/** The settings that are shown. */
+/** The settings that are shown, and who may read the metrics. */
 interface Shown {
+  readonly metricsAccess: MetricsAccess;
   readonly maxNodeExecutions: number;
   readonly maxRunDurationMs: number;
   readonly maxRequestBodyBytes: number;
@@ -37,7 +39,10 @@ const RUNS_LOOKED_AT = 100;
 const EVENTS_MAX = 5_000;
 const SLOW_NODES_SHOWN = 10;
 
-/** Tells operators how the hosts are. What it counts of all tenants are numbers that `/metrics` shows to everybody. */
+/**
+ * Tells the owners of a tenant how the hosts are. Numbers of all tenants are for those who may read the metrics, so they
+ * are here only where everybody may.
+ */
 export class HealthService {
   readonly #host: Pick<Host, 'runtime' | 'executor'>;
   readonly #needs: Needs;
@@ -52,30 +57,20 @@ export class HealthService {
   async read(caller: Caller): Promise<HostHealth> {
     const { store } = this.#host.runtime;
     const { tenant, tenantName } = caller.subject;
-    const count = async (statement: ReturnType<typeof storeSize>): Promise<number> => {
-      const [row] = await store.read<Record<string, number>>(statement);
-      return Number(Object.values(row ?? {})[0] ?? 0);
-    };
-    const [hosts, due, quarantinedRuns, waiting, bytes, storedBytes, slowNodes] = await Promise.all([
+    const [hosts, quarantinedRuns, ofAll, storedBytes, slowNodes] = await Promise.all([
       store.read<LiveHost>(findHosts()),
-      store.read<DueKind>(countDue(DUE_COUNTED_MAX)),
-      count(countQuarantined()),
-      this.#needs.interrupts.waiting(),
-      count(storeSize()),
-      count(bytesOfTenant(tenant)),
+      this.#count(countQuarantined()),
+      this.#isPublic ? this.#ofAllTenants() : undefined,
+      this.#count(bytesOfTenant(tenant)),
       this.#slowNodes(caller),
     ]);
     const { storagePerTenant, retentionMs, retentionOf } = this.#settings;
     return {
       hosts: hosts.map((host) => this.#hostDocument(host)),
-      queue: due.map(({ kind, count: items, lag }) => ({
-        kind,
-        due: Number(items),
-        lagMs: Math.max(0, Number(lag ?? 0)),
-      })),
+      // `/readyz` tells everybody.
       quarantinedRuns,
-      interrupts: { open: waiting.count, oldestMs: waiting.oldestMs },
-      store: { kind: store.isShared ? 'postgres' : 'sqlite', bytes },
+      ...(ofAll && { queue: ofAll.queue, interrupts: ofAll.interrupts }),
+      store: { kind: store.isShared ? 'postgres' : 'sqlite', ...(ofAll && { bytes: ofAll.bytes }) },
       tenant: {
         storedBytes: Math.max(0, storedBytes),
         storageLimitBytes: storagePerTenant,
@@ -86,12 +81,35 @@ export class HealthService {
     };
   }
 
+  get #isPublic(): boolean {
+    return this.#settings.metricsAccess === 'public';
+  }
+
+  async #ofAllTenants() {
+    const [due, waiting, bytes] = await Promise.all([
+      this.#host.runtime.store.read<DueKind>(countDue(DUE_COUNTED_MAX)),
+      this.#needs.interrupts.waiting(),
+      this.#count(storeSize()),
+    ]);
+    const queue = due.map(({ kind, count, lag }) => ({
+      kind,
+      due: Number(count),
+      lagMs: Math.max(0, Number(lag ?? 0)),
+    }));
+    return { queue, interrupts: { open: waiting.count, oldestMs: waiting.oldestMs }, bytes };
+  }
+
+  async #count(statement: ReturnType<typeof storeSize>): Promise<number> {
+    const [row] = await this.#host.runtime.store.read<Record<string, number>>(statement);
+    return Number(Object.values(row ?? {})[0] ?? 0);
+  }
+
   #hostDocument({ host_id, version, held }: LiveHost): HostHealth['hosts'][number] {
     return {
       hostId: host_id,
       ...(version === null ? {} : { version }),
       isAnswering: host_id === this.#host.executor.hostId,
-      workItems: Number(held),
+      ...(this.#isPublic && { workItems: Number(held) }),
     };
   }
 

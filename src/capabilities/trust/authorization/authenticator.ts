@@ -6,8 +6,7 @@ import { callerOf, isSameHash, type KeyRecord } from './keys.ts';
 import { LastUse } from './last-use.ts';
 import { findKey, keyFromRow, type TimedKeyRow } from './records.ts';
 import { isOver, isRevoked } from './rules.ts';
-import type { OidcSettings } from './settings.ts';
-import { looksLikeToken, tokenVerifier } from './tokens.ts';
+import { looksLikeToken } from './tokens.ts';
 
 /** What the authenticator uses of the runtime. */
 export type AuthenticatorRuntime = Pick<Runtime, 'store' | 'clock' | 'log' | 'egress'>;
@@ -21,11 +20,12 @@ export class Authenticator {
 
   constructor(
     runtime: AuthenticatorRuntime,
-    { apiKeys, oidc }: { readonly apiKeys: readonly KeyRecord[]; readonly oidc?: OidcSettings | undefined },
+    apiKeys: readonly KeyRecord[],
+    verifyToken?: (token: string) => Promise<Caller | Refusal>,
   ) {
     this.#runtime = runtime;
     this.#configured = new Map(apiKeys.map((key) => [key.hash, key]));
-    this.#verifyToken = oidc && tokenVerifier(oidc, runtime);
+    this.#verifyToken = verifyToken;
     this.#lastUse = new LastUse(runtime.store, runtime.log);
   }
 

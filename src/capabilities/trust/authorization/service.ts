@@ -11,6 +11,7 @@ import type { Caller } from '../../request.ts';
 import { type Audit, entryBy, HOST_ACTOR } from '../audit/door.ts';
 import { Authenticator, type AuthenticatorRuntime } from './authenticator.ts';
 import type { Authorization, Credential, SignIn } from './door.ts';
+import { Issuer } from './issuer.ts';
 import { hashKey, type KeyRecord, newKey, scopesOf, shownPrefix, USER_LANE } from './keys.ts';
 import {
   countKeys,
@@ -37,6 +38,7 @@ import {
 } from './rules.ts';
 import type { OidcSettings } from './settings.ts';
 import { OidcSignIn, type SignInSettings } from './sign-in.ts';
+import { tokenVerifier } from './tokens.ts';
 
 /** Hosts that start together on an empty store create one owner between them. */
 const FIRST_START = 'first-start';
@@ -98,9 +100,11 @@ export class AuthorizationService implements Authorization {
     this.#runtime = runtime;
     this.#audit = audit;
     this.#configured = options.apiKeys;
-    this.#authenticator = new Authenticator(runtime, options);
-    const { oidc } = options;
-    this.signIn = oidc && hasClient(oidc) ? new OidcSignIn(oidc, runtime) : undefined;
+    const { apiKeys, oidc } = options;
+    // One for both, so that the issuer is asked once.
+    const issuer = oidc && new Issuer(oidc, runtime);
+    this.#authenticator = new Authenticator(runtime, apiKeys, issuer && tokenVerifier(oidc, runtime, issuer));
+    this.signIn = issuer && hasClient(oidc) ? new OidcSignIn(oidc, runtime, issuer) : undefined;
   }
 
   authenticate(credential: Credential): Promise<Caller | Refusal> {

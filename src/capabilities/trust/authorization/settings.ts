@@ -106,21 +106,29 @@ function oidcOf(read: Reader): OidcSettings | undefined {
     workspaceClaim: read.text('oidcWorkspaceClaim') ?? 'workspace',
     clockSkewS: read.integer('oidcClockSkewS', { otherwise: 60, min: 0, max: 600 }),
   };
-  const clientId = read.text('oidcClientId');
-  const client = clientId !== undefined && {
-    signIn: {
-      clientId,
-      clientSecret: read.text('oidcClientSecret'),
-      scopes: read.text('oidcScopes') ?? 'openid profile email',
-    },
-  };
+  const signIn = signInOf(read);
   const issuer = read.text('oidcIssuer');
   const audience = read.text('oidcAudience');
-  if (issuer !== undefined && audience !== undefined) return { issuer, audience, ...settings, ...client };
+  if (issuer !== undefined && audience !== undefined)
+    return { issuer, audience, ...settings, ...(signIn && { signIn }) };
   const given = OIDC_NAMES.find((name) => read.text(name) !== undefined);
   if (given !== undefined) {
     const missing = issuer === undefined ? 'oidcIssuer' : 'oidcAudience';
     read.report(given, ` also requires ${read.variableOf(missing)}.`);
+  }
+  return undefined;
+}
+
+/** The client that the host is at the issuer. Its other settings mean nothing without its id. */
+function signInOf(read: Reader): OidcSettings['signIn'] {
+  const clientId = read.text('oidcClientId');
+  const scopes = read.text('oidcScopes') ?? 'openid profile email';
+  if (!scopes.split(/\s+/).includes('openid')) {
+    read.report('oidcScopes', ' must contain openid, without which the issuer does not say who signed in.');
+  }
+  if (clientId !== undefined) return { clientId, clientSecret: read.text('oidcClientSecret'), scopes };
+  for (const name of ['oidcClientSecret', 'oidcScopes'] as const) {
+    if (read.text(name) !== undefined) read.report(name, ` also requires ${read.variableOf('oidcClientId')}.`);
   }
   return undefined;
 }

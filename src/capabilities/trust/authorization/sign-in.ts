@@ -2,8 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { jwtVerify } from 'jose';
 import { type Refusal, refuse } from '../../../protocol/errors.ts';
 import type { SignIn, SignInSecret } from './door.ts';
-import { discoverIssuer, IssuerKeys, type IssuerSystem, readFromIssuer } from './issuer-keys.ts';
-import { isSafeSource } from './keys.ts';
+import { type Issuer, type IssuerSystem, IssuerUnavailable, readFromIssuer } from './issuer.ts';
 import type { OidcSettings } from './settings.ts';
 import { ALGORITHMS } from './tokens.ts';
 
@@ -22,12 +21,12 @@ export type SignInSettings = OidcSettings & { readonly signIn: NonNullable<OidcS
 export class OidcSignIn implements SignIn {
   readonly #settings: SignInSettings;
   readonly #system: IssuerSystem;
-  readonly #keys: IssuerKeys;
+  readonly #issuer: Pick<Issuer, 'find' | 'endpoint'>;
 
-  constructor(settings: SignInSettings, system: IssuerSystem) {
+  constructor(settings: SignInSettings, system: IssuerSystem, issuer: Pick<Issuer, 'find' | 'endpoint'>) {
     this.#settings = settings;
     this.#system = system;
-    this.#keys = new IssuerKeys(settings, system);
+    this.#issuer = issuer;
   }
 
   get issuer(): string {
@@ -89,7 +88,7 @@ export class OidcSignIn implements SignIn {
   /** Whether the token is the issuer's answer to this question, for this client. */
   async #isAnswer(token: string, nonce: string): Promise<boolean> {
     const { issuer, clockSkewS, signIn } = this.#settings;
-    const { payload } = await jwtVerify(token, this.#keys.find, {
+    const { payload } = await jwtVerify(token, this.#issuer.find, {
       algorithms: ALGORITHMS,
       issuer,
       audience: signIn.clientId,
@@ -100,13 +99,13 @@ export class OidcSignIn implements SignIn {
     return payload.nonce === nonce;
   }
 
+  /** Without an answer of the issuer there is none; why has been logged. */
   async #endpoint(name: 'authorization_endpoint' | 'token_endpoint'): Promise<string | undefined> {
     try {
-      const { [name]: url } = await discoverIssuer(this.#settings, this.#system);
-      return typeof url === 'string' && isSafeSource(url) ? url : undefined;
+      return await this.#issuer.endpoint(name);
     } catch (error) {
-      this.#system.log.warn({ issuer: this.issuer, err: error }, 'the discovery document of the issuer cannot be read');
-      return undefined;
+      if (error instanceof IssuerUnavailable) return undefined;
+      throw error;
     }
   }
 }

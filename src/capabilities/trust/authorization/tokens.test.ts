@@ -5,6 +5,7 @@ import { ManualClock } from '../../../../test/support/manual-clock.ts';
 import { isRefusal } from '../../../protocol/errors.ts';
 import { EgressFailure, type EgressRequest, type EgressResponse } from '../../../system/egress.ts';
 import type { Caller } from '../../request.ts';
+import { Issuer } from './issuer.ts';
 import type { OidcSettings } from './settings.ts';
 import { looksLikeToken, tokenVerifier } from './tokens.ts';
 
@@ -77,7 +78,8 @@ function verifierWith(settings: Partial<OidcSettings>) {
     logged.push({ ...fields, message });
   };
   const log = { debug: note, info: note, warn: note, error: note };
-  return tokenVerifier({ ...SETTINGS, ...settings }, { clock, egress: issuer, log });
+  const oidc = { ...SETTINGS, ...settings };
+  return tokenVerifier(oidc, { clock, log }, new Issuer(oidc, { clock, egress: issuer, log }));
 }
 
 const nowS = (): number => clock.now() / SECOND_MS;

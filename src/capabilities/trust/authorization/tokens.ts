@@ -2,7 +2,7 @@ import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose';
 import { type Refusal, refuse } from '../../../protocol/errors.ts';
 import type { Caller } from '../../request.ts';
 import { callerOfClaims } from './claims.ts';
-import { IssuerKeys, type IssuerSystem, KeysUnavailable } from './issuer-keys.ts';
+import { type Issuer, type IssuerSystem, IssuerUnavailable } from './issuer.ts';
 import type { OidcSettings } from './settings.ts';
 
 /** Asymmetric algorithms only: with a shared secret, whoever can verify could also sign. */
@@ -31,14 +31,14 @@ export function looksLikeToken(text: string): boolean {
 /** Verifies tokens of the configured issuer. A token that cannot be verified, for whatever reason, is refused. */
 export function tokenVerifier(
   settings: OidcSettings,
-  system: IssuerSystem,
+  system: Pick<IssuerSystem, 'clock' | 'log'>,
+  keys: Pick<Issuer, 'find'>,
 ): (token: string) => Promise<Caller | Refusal> {
-  const keys = new IssuerKeys(settings, system);
   return async (token) => {
     try {
       return callerOfClaims(await verified(token), settings) ?? invalid('claims');
     } catch (error) {
-      if (error instanceof KeysUnavailable) return unavailable(error);
+      if (error instanceof IssuerUnavailable) return unavailable(error);
       return error instanceof errors.JWTExpired ? EXPIRED : invalid(reasonOf(error));
     }
   };
@@ -80,7 +80,7 @@ function reasonOf(error: unknown): string {
   return error instanceof errors.JOSEError ? error.code : (error as Error).message;
 }
 
-function unavailable({ retryAfterMs }: KeysUnavailable): Refusal {
+function unavailable({ retryAfterMs }: IssuerUnavailable): Refusal {
   const retryAfter = Math.max(1, Math.ceil(retryAfterMs / 1_000));
   return {
     ...refuse(

@@ -57,23 +57,3 @@ export function runsBetween(
     params,
   };
 }
-
-/** A stored event of a run. */
-export interface UsageRow {
-  readonly run_id: string;
-  readonly sequence: number;
-  readonly type: string;
-  readonly body: string;
-  readonly hidden: string | null;
-}
-
-/** What models were used for in some runs. */
-export function usageOf(runIds: readonly string[], limit: number): Statement {
-  return sql(
-    `SELECT run_id, sequence, type, body, hidden FROM events
-     WHERE run_id IN ${placeholders(1, runIds.length)} AND type = 'provider.usage'
-     ORDER BY run_id, sequence LIMIT $${runIds.length + 1}`,
-    ...runIds,
-    limit,
-  );
-}

@@ -207,6 +207,12 @@ export function findEvents(
   );
 }
 
+/** The ids of runs that have one of the host's own tags, as a subquery; its statement passes the tenant as `$1`. */
+export function taggedRuns(...tags: readonly string[]): string {
+  const wanted = tags.map((tag) => `'${JSON.stringify(tag)}'`).join(', ');
+  return `SELECT run_id FROM run_tags WHERE tenant = $1 AND tag IN (${wanted})`;
+}
+
 /** Lists all direct child runs of a run. */
 export function childRuns({ tenant, runId }: RunRef): Statement {
   return sql('SELECT * FROM runs WHERE parent_run_id = $1 AND tenant = $2 ORDER BY run_id', runId, tenant);

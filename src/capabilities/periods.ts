@@ -13,9 +13,18 @@ export interface Span {
 
 const HOUR_MS = 60 * 60 * 1_000;
 const DAY_MS = 24 * HOUR_MS;
-const WEEK_MS = 7 * DAY_MS;
-/** The first Monday of the epoch. */
-const MONDAY = 4 * DAY_MS;
+
+/** Periods that are equally long, from an origin on. */
+export interface EvenPeriod {
+  readonly widthMs: number;
+  readonly origin: number;
+}
+
+/** Days, and weeks that begin on Monday: the epoch began on a Thursday. */
+export const EVEN_PERIODS: Readonly<Record<'day' | 'week', EvenPeriod>> = {
+  day: { widthMs: DAY_MS, origin: 0 },
+  week: { widthMs: 7 * DAY_MS, origin: 4 * DAY_MS },
+};
 
 interface Steps {
   floor(time: number): number;
@@ -23,15 +32,15 @@ interface Steps {
 }
 
 const STEPS: Record<Bucket, Steps> = {
-  hour: even(HOUR_MS),
-  day: even(DAY_MS),
-  week: even(WEEK_MS, MONDAY),
+  hour: even({ widthMs: HOUR_MS, origin: 0 }),
+  day: even(EVEN_PERIODS.day),
+  week: even(EVEN_PERIODS.week),
   month: { floor: (time) => monthOf(time, 0), next: (start) => monthOf(start, 1) },
 };
 
-function even(width: number, origin = 0): Steps {
-  const floor = (time: number): number => Math.floor((time - origin) / width) * width + origin;
-  return { floor, next: (start) => start + width };
+function even({ widthMs, origin }: EvenPeriod): Steps {
+  const floor = (time: number): number => Math.floor((time - origin) / widthMs) * widthMs + origin;
+  return { floor, next: (start) => start + widthMs };
 }
 
 function monthOf(time: number, later: number): number {

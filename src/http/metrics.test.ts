@@ -123,4 +123,14 @@ describe('what events say', () => {
     expect(text).toMatch(/^capstan_runs_started_total 1$/m);
     expect(text).not.toMatch(/^capstan_model_tokens_total\{/m);
   });
+
+  it('counts what a preview asks of models, and not what a replay repeats', async () => {
+    const metrics = createMetrics(realClock);
+    const fork = { sourceRunId: 'run-0', mode: 'replay', fromSeq: 0, throughSeq: 1, seed: 'run-0' } as const;
+    for (const preview of [undefined, 'prev-1']) {
+      const { run, events } = new TestRun(definition, { fork: { ...fork, preview } }).record(usage('small'));
+      metrics.appended({ run, events, before: 'running' });
+    }
+    expect(await metrics.text()).toMatch(/^capstan_model_tokens_total\{.*model="small",direction="output"\} 2$/m);
+  });
 });

@@ -1,6 +1,6 @@
 import type { Counter } from 'prom-client';
 import { endedAttempts } from '../engine/inspection/attempt-times.ts';
-import { isTerminal, statusOf } from '../engine/run/run.ts';
+import { isFromRecord, isTerminal, statusOf } from '../engine/run/run.ts';
 import type { ProviderUsage } from '../protocol/ai/models.ts';
 import { isManagement } from '../protocol/running/management.ts';
 import type { RunStatus } from '../protocol/running/runs.ts';
@@ -34,7 +34,7 @@ export function appendCounter(make: MetricMaker): (append: CountedAppend) => voi
     const isNew = before === undefined;
     if (isNew) started.inc();
     if (isTerminal(run)) finished.inc({ status: statusOf(run) });
-    if (run.facts.fork && (isNew || run.facts.fork.mode === 'replay')) return;
+    if (run.facts.fork && (isNew || isFromRecord(run.facts.fork))) return;
     for (const { outcome, seconds } of endedAttempts(run, events)) attempts.observe({ outcome }, seconds);
     for (const event of events) {
       if (event.type === 'run.resumed' && event.payload.recovered) recovered.inc();

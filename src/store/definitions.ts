@@ -1,4 +1,4 @@
-import type { Visibility } from './log.ts';
+import type { RunRef, Visibility } from './log.ts';
 import { type Statement, sql, type Write } from './sql.ts';
 
 /** Owner of the definitions that every tenant of the host may run. No tenant can have this name. */
@@ -139,10 +139,25 @@ export function insertDefinition(row: DefinitionRow): Write {
   };
 }
 
-/** Inserts a definition whose id says what is in it, unless it is there already. */
-export function ensureDefinition(row: DefinitionRow): Write {
-  const { sql: text, params } = insertDefinition(row);
-  return { sql: text, params };
+/** Kinds of runs whose definitions are stored for them alone. */
+type OwnedKind = 'preview' | 'trial';
+
+/** The owner of definitions that are stored for runs alone: nobody can register or start anything under it. */
+export function runsOwner(tenant: string, kind: OwnedKind, id: string): string {
+  return `${tenant}#${kind}/${id}`;
+}
+
+/** Deletes the definition that was stored for a run and its forks, with the last of them. Its row must still exist. */
+export function deleteDefinitionOf({ tenant, runId }: RunRef, kind: OwnedKind): Write {
+  return {
+    sql: `DELETE FROM definitions WHERE (owner, workflow_id, version) IN (
+            SELECT workflow_owner, workflow_id, workflow_version FROM runs WHERE run_id = $1 AND tenant = $2
+              AND substr(workflow_owner, 1, length(CAST($3 AS TEXT))) = $3
+              AND NOT EXISTS (SELECT 1 FROM runs other WHERE other.tenant = $2 AND other.workflow_id = runs.workflow_id
+                AND other.workflow_owner = runs.workflow_owner AND other.workflow_version = runs.workflow_version
+                AND other.run_id <> $1))`,
+    params: [runId, tenant, runsOwner(tenant, kind, '')],
+  };
 }
 
 /**

@@ -194,16 +194,28 @@ export interface LoggedRow extends StoredEvent {
 }
 
 /** Events of some types of some runs of a tenant, run by run. */
-export function findEvents(runIds: readonly string[], types: readonly EventType[], limit: number): Statement {
+export function findEvents(
+  runIds: readonly string[],
+  types: readonly EventType[],
+  limit: number,
+  order: 'oldest' | 'newest' = 'oldest',
+): Statement {
+  const direction = order === 'oldest' ? 'ASC' : 'DESC';
   const among = placeholders(1, runIds.length);
   const wanted = placeholders(1, types.length, runIds.length + 1);
   return sql(
     `SELECT run_id, sequence, type, body, hidden FROM events WHERE run_id IN ${among} AND type IN ${wanted}
-     ORDER BY run_id, sequence LIMIT $${runIds.length + types.length + 1}`,
+     ORDER BY run_id ${direction}, sequence ${direction} LIMIT $${runIds.length + types.length + 1}`,
     ...runIds,
     ...types,
     limit,
   );
+}
+
+/** The ids of runs that have one of the host's own tags, as a subquery; its statement passes the tenant as `$1`. */
+export function taggedRuns(...tags: readonly string[]): string {
+  const wanted = tags.map((tag) => `'${JSON.stringify(tag)}'`).join(', ');
+  return `SELECT run_id FROM run_tags WHERE tenant = $1 AND tag IN (${wanted})`;
 }
 
 /** Lists all direct child runs of a run. */

@@ -47,7 +47,9 @@ onEachStore(
     }
     const applied = async (prompt: object, text: string): Promise<string> => {
       const { id } = await drafted(api(), 'prompt-template', { ...prompt, version: '1.1.0', text });
-      expectRefusal(await api().get(`/v1/host/capstan/proposals/${id}/effect`), 409, 'conflict');
+      const early = await api().get(`/v1/host/capstan/proposals/${id}/effect`);
+      expectRefusal(early, 409, 'conflict');
+      expect(early.body.message).toContain('Apply it first.');
       expect((await apply(api(), id)).status).toBe(200);
       return id;
     };

@@ -130,7 +130,12 @@ onEachStore(
         { ...prompt, version: '1.1.0', text },
         { sourceRunIds: runIds },
       );
+      const costs = async (): Promise<number> =>
+        (await host().as('owner').get(`/v1/host/capstan/costs?workflowId=${workflowId}`)).body.usd;
+      const costsBefore = await costs();
       const preview = await ended(id, { criteria: inKilometres });
+      expect((await costs()) - costsBefore).toBeCloseTo(preview.summary.spentUsd, 9);
+      expect(preview.summary.spentUsd).toBeGreaterThan(0);
       expect(preview).toMatchObject({ proposalId: id, kind: 'prompt-template', budgetUsd: 1 });
       expect(preview.summary).toMatchObject({ runs: 3, nowPass: 3, worse: 0, same: 0, undecided: 0, notRun: 0 });
       expect(preview.summary.sentence).toMatch(/^3 corrected runs: 3 now pass, 0 worse, 0 same, \+\$0\.\d+ per run$/);
@@ -148,7 +153,11 @@ onEachStore(
         });
         expect(run.nodeStates.speak.outputs.content).toBe('It is 10 km.');
       }
-      expect(receiver.arrivals).toHaveLength(touched);
+      // Deliveries of the preview would have been due before those of a later run.
+      const later = await api().run(await register(api(), workflow([node('only')])));
+      const arrived = () => receiver.arrivals.slice(touched).map(({ body }) => [body.runId, body.type]);
+      await receiver.until(() => arrived().filter(([runId]) => runId === later).length === 2);
+      expect(arrived().filter(([runId]) => runId !== later)).toEqual([]);
       const waiting = (await api().get('/v1/host/capstan/inbox')).text;
       for (const { runId } of preview.pairs) expect(waiting).not.toContain(runId);
 

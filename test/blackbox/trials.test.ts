@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { Api } from '../support/api.ts';
+import { readStore } from '../support/database.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { onEachStore } from '../support/stores.ts';
 
@@ -29,6 +30,25 @@ onEachStore('a trial of a node', (host) => {
     const second = await tried(request);
     expect(second.workflowId).toBe(first.workflowId);
     expect((await editor().get(`/v1/host/capstan/runs/${second.runId}/workflow`)).body.nodes).toHaveLength(1);
+  });
+
+  it('is no run in the figures of people, and its definition goes with the last run that uses it', async () => {
+    const counted = async () => (await editor().get('/v1/host/capstan/feedback/summary')).body.runs;
+    const before = await counted();
+    const { runId, workflowId, tags } = await tried({ typeId: 'core.noop', config: { ms: 1 } });
+    expect(tags).toEqual(['capstan:trial']);
+    const fork = await editor().post(`/v1/runs/${runId}:fork`, { mode: 'branch', fromSeq: 1 });
+    await editor().ended(fork.body.runId);
+    expect(await counted()).toBe(before);
+
+    const definitions = async (): Promise<number> =>
+      (await readStore(host().config, `SELECT owner FROM definitions WHERE workflow_id = '${workflowId}'`)).length;
+    const expire = async (expiring: string) =>
+      expect((await editor().post(`/v1/host/sample/test/force-expire/${expiring}`)).status).toBe(204);
+    await expire(runId);
+    expect(await definitions()).toBe(1);
+    await expire(fork.body.runId);
+    expect(await definitions()).toBe(0);
   });
 
   it('is refused as a workflow with such a node would be', async () => {

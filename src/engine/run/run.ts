@@ -60,6 +60,14 @@ export interface Fork {
   readonly preview?: string | undefined;
 }
 
+/**
+ * Whether a run takes the effects of its nodes from the record of its source, so that they were counted there. A preview
+ * is a replay that really asks models.
+ */
+export function isFromRecord(fork: Fork | undefined): boolean {
+  return fork?.mode === 'replay' && fork.preview === undefined;
+}
+
 /** Where and when a branch began to run on its own. */
 export interface BranchPoint {
   /** Sequence of its first own event. */

@@ -9,9 +9,9 @@ const Usd = Type.Number({ minimum: 0 });
 /** The tag of preview runs. */
 export const PREVIEW_TAG = 'capstan:preview';
 /** Source runs that one preview repeats at most. */
-export const PREVIEW_RUNS_MAX = 20;
+const PREVIEW_RUNS_MAX = 20;
 /** Dollars that one preview may spend at most. */
-export const PREVIEW_BUDGET_MAX = 100;
+const PREVIEW_BUDGET_MAX = 100;
 
 /** Asks for a preview of a proposal. */
 export const PreviewRequest = Closed(

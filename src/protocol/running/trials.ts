@@ -12,3 +12,6 @@ export const TrialRequest = Closed(
 );
 /** A well-formed request; that the config fits the type is checked as in a registration. */
 export type TrialRequest = Static<typeof TrialRequest>;
+
+/** The tag of trial runs, by which figures and learning leave them out. */
+export const TRIAL_TAG = 'capstan:trial';

@@ -11,6 +11,7 @@ import type {
 import type { Verifier } from '../../../protocol/learning/verifiers.ts';
 import type { Visibility } from '../../../store/log.ts';
 import type { Store } from '../../../store/store.ts';
+import { EVEN_PERIODS } from '../../periods.ts';
 import type { Caller } from '../../request.ts';
 import { timestamp } from '../../timestamps.ts';
 import type { Trial, TrialRequest, Verifiers } from '../verifiers/door.ts';
@@ -29,12 +30,6 @@ import {
 import { findGoal, type GoalRow, type GoalRunRow } from './records.ts';
 import type { SecondJudges } from './second-judge.ts';
 
-const DAY_MS = 24 * 3_600_000;
-/** Weeks begin on Monday, and the epoch on a Thursday. */
-const PERIODS: Readonly<Record<AgreementPeriod, { readonly widthMs: number; readonly origin: number }>> = {
-  day: { widthMs: DAY_MS, origin: 0 },
-  week: { widthMs: 7 * DAY_MS, origin: 4 * DAY_MS },
-};
 const PERIODS_MAX = 100;
 const CRITERIA_VERDICTS = 500;
 const CRITERIA_MAX = 100;
@@ -166,13 +161,11 @@ export class Agreement {
   }
 
   async #periods(from: Visibility, verifierId: string, period: AgreementPeriod): Promise<JudgeAgreement['periods']> {
-    const { widthMs } = PERIODS[period];
-    const rows = await this.#store.read<AgreementRow>(
-      agreementByPeriod(from, verifierId, PERIODS[period], PERIODS_MAX),
-    );
+    const even = EVEN_PERIODS[period];
+    const rows = await this.#store.read<AgreementRow>(agreementByPeriod(from, verifierId, even, PERIODS_MAX));
     return rows.map(({ start, agreed, disputed }) => ({
       from: timestamp(start),
-      to: timestamp(start + widthMs),
+      to: timestamp(start + even.widthMs),
       agreed,
       disputed,
       agreementRate: rateOf(agreed, disputed),

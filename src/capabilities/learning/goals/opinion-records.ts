@@ -1,6 +1,7 @@
 import type { RunRef, Visibility } from '../../../store/log.ts';
 import { addOrWakeEach } from '../../../store/queue.ts';
 import { type Param, type Statement, sql, type Write } from '../../../store/sql.ts';
+import type { EvenPeriod } from '../../periods.ts';
 import type { GoalRunRow } from './records.ts';
 
 /** A person's opinion on verdicts that say satisfied (`ofSatisfied`), or on those that do not. */
@@ -119,7 +120,7 @@ export interface AgreementRow {
 export function agreementByPeriod(
   from: Visibility,
   verifierId: string,
-  { widthMs, origin }: { readonly widthMs: number; readonly origin: number },
+  { widthMs, origin }: EvenPeriod,
   limit: number,
 ): Statement {
   const { params, where } = verdictsFrom(from, verifierId);

@@ -1,4 +1,6 @@
 import { postpone } from '../../../runtime/work-kind.ts';
+import { deleteDefinitionOf } from '../../../store/definitions.ts';
+import type { RunRef } from '../../../store/log.ts';
 import { defineCapability, optional } from '../../capability.ts';
 import { bindRoutes } from '../../request.ts';
 import { Audit } from '../../trust/audit/door.ts';
@@ -6,7 +8,7 @@ import { Proposals } from '../proposals/door.ts';
 import { Verifiers } from '../verifiers/door.ts';
 import { Rater } from './rating.ts';
 import { announcePreview, wakePreview } from './reactions.ts';
-import { deleteDefinitionOf, PREVIEW_TABLES } from './records.ts';
+import { PREVIEW_TABLES } from './records.ts';
 import { routes } from './routes.ts';
 import { previewSeams } from './seams.ts';
 import { PreviewService } from './service.ts';
@@ -23,7 +25,7 @@ export const previews = defineCapability({
   tables: PREVIEW_TABLES,
   build: (host, { proposals, verifiers, audit }) => {
     const { runtime } = host;
-    const forgetRun = (run: Parameters<typeof deleteDefinitionOf>[0]) => [deleteDefinitionOf(run)];
+    const forgetRun = (run: RunRef) => [deleteDefinitionOf(run, 'preview')];
     if (!proposals) return { work: { [PREVIEW_WORK]: { handle: postpone(runtime.clock) } }, forgetRun };
     const service = new PreviewService(host, { proposals, verifiers, audit });
     const parts = { starter: new PreviewStarter(host), rater: new Rater(verifiers), verifiers };

@@ -1,4 +1,4 @@
-import type { RunRef, Visibility } from '../../../store/log.ts';
+import type { Visibility } from '../../../store/log.ts';
 import { type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
 
@@ -116,20 +116,5 @@ export function pruneOldPreviews(tenant: string, proposalId: string, kept: numbe
             SELECT preview_id FROM proposal_previews WHERE tenant = $1 AND proposal_id = $2
             ORDER BY preview_id DESC LIMIT $3)`,
     params: [tenant, proposalId, kept],
-  };
-}
-
-/** The owner of the definitions with a draft in place: nobody can register or start anything under it. */
-export function previewOwner(tenant: string, previewId: string): string {
-  return `${tenant}#preview/${previewId}`;
-}
-
-/** Deletes the definition of a preview run, which no other run has. */
-export function deleteDefinitionOf({ tenant, runId }: RunRef): Write {
-  return {
-    sql: `DELETE FROM definitions WHERE (owner, workflow_id, version) IN (
-            SELECT workflow_owner, workflow_id, workflow_version FROM runs
-            WHERE run_id = $1 AND tenant = $2 AND workflow_owner LIKE '%#preview/%')`,
-    params: [runId, tenant],
   };
 }

@@ -50,7 +50,7 @@ export function previewSeams(runtime: Runtime): SeamDrivers {
 }
 
 async function suppressed(): Promise<never> {
-  const message = 'A preview touches nothing outside, and this is no model.';
+  const message = 'A preview calls only models; this call was suppressed.';
   throw new NodeFailure({ code: 'preview_suppressed', message, retryable: false });
 }
 

@@ -11,13 +11,13 @@ import { decodeEvent } from '../../../runtime/recording.ts';
 import { factsOf } from '../../../runtime/run-row.ts';
 import type { StartedRun } from '../../../runtime/start-run.ts';
 import { definitionProblems } from '../../../runtime/validation/definition-problems.ts';
-import { insertDefinition } from '../../../store/definitions.ts';
+import { insertDefinition, runsOwner } from '../../../store/definitions.ts';
 import type { RunRow } from '../../../store/log.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import type { Host } from '../../capability.ts';
 import { logPages } from '../../log-pages.ts';
 import { placeDraft, type SourceTrace } from './draft.ts';
-import { type PreviewRow, previewOwner } from './records.ts';
+import type { PreviewRow } from './records.ts';
 import { bodyOf } from './stored-preview.ts';
 
 /** The change that starts a preview run, or why there is none. */
@@ -60,7 +60,8 @@ export class PreviewStarter {
   /** The workflow as it is, or with a definition that only this run has. */
   #workflowFor(row: PreviewRow, place: number, source: RunRow, { plan }: SourceTrace, definition: WorkflowDefinition) {
     if (definition === plan.definition) return { pinned: { owner: source.workflow_owner, plan }, writes: [] };
-    const [owner, version, body] = [previewOwner(row.tenant, row.preview_id), place + 1, JSON.stringify(definition)];
+    const owner = runsOwner(row.tenant, 'preview', row.preview_id);
+    const [version, body] = [place + 1, JSON.stringify(definition)];
     const created_at = this.#host.runtime.clock.now();
     const stored = { owner, workflow_id: definition.id, version, digest: sha256Hex(body), body, created_at };
     return { pinned: { owner, plan: makePlan(definition, version) }, writes: [insertDefinition(stored)] };

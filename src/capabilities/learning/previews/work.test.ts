@@ -5,6 +5,7 @@ import { registerShared } from '../../../../test/support/register-shared.ts';
 import { isRefusal } from '../../../protocol/errors.ts';
 import { changeOf, commitOrThrow, perform } from '../../../runtime/change.ts';
 import type { WorkItem } from '../../../store/queue.ts';
+import { TemporaryFailure } from '../../../system/temporary-failure.ts';
 import { RunService } from '../../running/runs/service.ts';
 import type { JudgedRun } from '../verifiers/door.ts';
 import { previewOf } from './document.ts';
@@ -109,6 +110,17 @@ describe('the worker of previews', () => {
     const [source, ours] = [await endedRun(), await endedRun()];
     const { preview } = await workOn(rowFor([{ sourceRunId: source, state: 'waiting' }]), { start: () => ours, rate });
     expect(preview.pairs).toMatchObject([{ change: 'undecided', after: { reason: 'The judge failed.' } }]);
+  });
+
+  it('tries again later on a machine that is too busy to judge', async () => {
+    const [source, ours] = [await endedRun(), await endedRun()];
+    const row = rowFor([{ sourceRunId: source, state: 'waiting' }]);
+    const rate = async (): Promise<Rated> => {
+      throw new TemporaryFailure('The machine is too busy.');
+    };
+    await expect(workOn(row, { start: () => ours, rate })).rejects.toThrow(TemporaryFailure);
+    const [now] = await runtime.store.read<PreviewRow>(findPreview({ tenant: row.tenant }, row.preview_id));
+    expect(previewOf(now!).pairs).toMatchObject([{ state: 'judging' }]);
   });
 
   it('waits for a judging run that was started, and for that one only', async () => {

@@ -6,7 +6,7 @@ import { and, type Change, changeOf, perform, unchanged, withResult } from '../.
 import { SOURCE_MISSING } from '../../../runtime/fork/source-missing.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { WorkHandler } from '../../../runtime/work-kind.ts';
-import { StoreFailure } from '../../../store/store.ts';
+import { TemporaryFailure } from '../../../system/temporary-failure.ts';
 import type { JudgedRun, Verifiers } from '../verifiers/door.ts';
 import type { Rated, Rater } from './rating.ts';
 import { findPreview, type PreviewRow, updatePreview } from './records.ts';
@@ -159,7 +159,7 @@ export class PreviewWorker {
         judgingRunId: pair.judgingRunId,
       });
     } catch (error) {
-      if (error instanceof StoreFailure) throw error;
+      if (error instanceof TemporaryFailure) throw error;
       this.#runtime.log.error({ previewId: row.preview_id, err: error }, 'a judge failed');
       return undecided('The judge failed.');
     }

@@ -1,17 +1,16 @@
 import { RUN_PREFIX } from '../../../runtime/creation.ts';
-import { decodeEvent } from '../../../runtime/recording.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Visibility } from '../../../store/log.ts';
 import { firstIdAt } from '../../../system/ids.ts';
+import type { Costs } from '../../operations/costs/door.ts';
 import type { Feedback } from '../../people/feedback/door.ts';
 import type { WindowFigures } from './measures.ts';
-import { type ComparedRow, runsBetween, type UsageRow, usageOf } from './records.ts';
+import { type ComparedRow, runsBetween } from './records.ts';
 
 /** Runs of a window that are looked at, the newest first. */
 const RUNS_MAX = 500;
 /** Runs whose costs are added up. */
 const COSTED_MAX = 200;
-const EVENTS_MAX = 10_000;
 const CORRECTIONS_PER_PAGE = 500;
 const PAGES_MAX = 40;
 
@@ -23,14 +22,22 @@ export interface SeenWindow extends WindowFigures {
   readonly badRunIds: readonly string[];
 }
 
+/** What others know about runs. */
+interface FigureNeeds {
+  readonly feedback: Pick<Feedback, 'opinions' | 'corrections'> | undefined;
+  readonly costs: Pick<Costs, 'of'>;
+}
+
 /** Reads how runs went: how they ended, what people thought of them and what they cost. */
 export class FigureReader {
   readonly #runtime: Pick<Runtime, 'store'>;
-  readonly #feedback: Pick<Feedback, 'opinions' | 'corrections'> | undefined;
+  readonly #feedback: FigureNeeds['feedback'];
+  readonly #costs: FigureNeeds['costs'];
 
-  constructor(runtime: Pick<Runtime, 'store'>, feedback: Pick<Feedback, 'opinions' | 'corrections'> | undefined) {
+  constructor(runtime: Pick<Runtime, 'store'>, { feedback, costs }: FigureNeeds) {
     this.#runtime = runtime;
     this.#feedback = feedback;
+    this.#costs = costs;
   }
 
   /** The figures of each window. Corrections are read once, for both. */
@@ -67,7 +74,7 @@ export class FigureReader {
       failed: failed.length,
       corrected: wrong.length,
       ratings: [...(opinions?.values() ?? [])].flatMap(({ meanRating }) => meanRating ?? []),
-      costs: await this.#costs(runIds.slice(0, COSTED_MAX)),
+      costs: await this.#costsOf(from.tenant, runIds.slice(0, COSTED_MAX)),
       badRunIds: [...new Set([...wrong, ...failed])],
     };
   }
@@ -85,14 +92,12 @@ export class FigureReader {
     return runIds;
   }
 
-  async #costs(runIds: readonly string[]): Promise<number[]> {
-    if (runIds.length === 0) return [];
-    const costs = new Map(runIds.map((runId) => [runId, 0]));
-    for (const row of await this.#runtime.store.read<UsageRow>(usageOf(runIds, EVENTS_MAX))) {
-      const event = decodeEvent(row);
-      if (event.type !== 'provider.usage') continue;
-      costs.set(row.run_id, costs.get(row.run_id)! + (event.payload.costEstimateUsd ?? 0));
-    }
-    return [...costs.values()];
+  /** A run that asked no model cost nothing; one with a call of unknown price says nothing. */
+  async #costsOf(tenant: string, runIds: readonly string[]): Promise<number[]> {
+    const costs = await this.#costs.of(tenant, runIds);
+    return runIds.flatMap((runId) => {
+      const cost = costs.get(runId);
+      return cost ? (cost.usd ?? []) : 0;
+    });
   }
 }

@@ -3,6 +3,7 @@ import { ensureWork, makeDueNow } from '../../../store/queue.ts';
 import { Packs } from '../../ai/packs/door.ts';
 import { Prompts } from '../../ai/prompts/door.ts';
 import { defineCapability, optional } from '../../capability.ts';
+import { Costs } from '../../operations/costs/door.ts';
 import { Feedback } from '../../people/feedback/door.ts';
 import { bindRoutes } from '../../request.ts';
 import { Impact } from '../impact/door.ts';
@@ -16,7 +17,7 @@ import { RESULTS_WORK, resultsHandler } from './work.ts';
 /** Tells how applied proposals turned out, and drafts the roll-back of one that made things worse. */
 export const results = defineCapability({
   name: 'results',
-  needs: [optional(Proposals), optional(Impact), Prompts, Packs, optional(Feedback)],
+  needs: [optional(Proposals), optional(Impact), Prompts, Packs, Costs, optional(Feedback)],
   settings: resultSettings,
   tables: RESULT_TABLES,
   build: ({ runtime }, { proposals, impact, ...needs }, { results: { everyMs } }) => {

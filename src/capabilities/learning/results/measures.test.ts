@@ -34,6 +34,14 @@ describe('the chance of a difference', () => {
     expect(permutationTest(low, low)).toBe(1);
     expect(permutationTest(low, high)).toBe(permutationTest(low, high));
   });
+
+  it('is found with fewer shuffles in large groups, and is still small enough to act on', () => {
+    const [small, large] = [10, 500].map((size) => permutationTest(Array(size).fill(1), Array(size).fill(5)));
+    // The smallest chance that a test can find is one in its shuffles and the order that was seen.
+    expect(1 / large!).toBeLessThanOrEqual(401);
+    expect(large).toBeLessThan(0.01);
+    expect(small).toBeLessThan(0.001);
+  });
 });
 
 describe('what changed', () => {

@@ -1,4 +1,5 @@
-import type { Visibility } from '../../../store/log.ts';
+import { TRIAL_TAG } from '../../../protocol/running/trials.ts';
+import { taggedRuns, type Visibility } from '../../../store/log.ts';
 import { type Param, placeholders, type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
 
@@ -39,7 +40,7 @@ export interface ComparedRow {
   readonly status: string;
 }
 
-/** Ended runs of some workflows between two ids, newest first. Ids sort by the time of the start; forks are left out. */
+/** Ended runs of some workflows between two ids, newest first. Ids sort by the time of the start; forks and trials are left out. */
 export function runsBetween(
   { tenant, workspace }: Visibility,
   workflowIds: readonly string[],
@@ -53,27 +54,8 @@ export function runsBetween(
     sql: `SELECT run_id, status FROM runs WHERE tenant = $1 AND run_id >= $2 AND run_id < $3
             AND workflow_id IN ${among} AND ended_at IS NOT NULL${inWorkspace}
             AND NOT EXISTS (SELECT 1 FROM run_forks WHERE run_forks.run_id = runs.run_id)
+            AND run_id NOT IN (${taggedRuns(TRIAL_TAG)})
           ORDER BY run_id DESC LIMIT $4`,
     params,
   };
-}
-
-/** A stored event of a run. */
-export interface UsageRow {
-  readonly run_id: string;
-  readonly sequence: number;
-  readonly type: string;
-  readonly body: string;
-  readonly hidden: string | null;
-}
-
-/** What models were used for in some runs. */
-export function usageOf(runIds: readonly string[], limit: number): Statement {
-  return sql(
-    `SELECT run_id, sequence, type, body, hidden FROM events
-     WHERE run_id IN ${placeholders(1, runIds.length)} AND type = 'provider.usage'
-     ORDER BY run_id, sequence LIMIT $${runIds.length + 1}`,
-    ...runIds,
-    limit,
-  );
 }

@@ -6,6 +6,7 @@ import type { Visibility } from '../../../store/log.ts';
 import type { Packs } from '../../ai/packs/door.ts';
 import type { Prompts } from '../../ai/prompts/door.ts';
 import type { Host } from '../../capability.ts';
+import type { Costs } from '../../operations/costs/door.ts';
 import type { Feedback } from '../../people/feedback/door.ts';
 import type { Caller } from '../../request.ts';
 import { timestamp } from '../../timestamps.ts';
@@ -25,6 +26,7 @@ interface ResultNeeds {
   readonly impact: Impact;
   readonly prompts: Pick<Prompts, 'find' | 'versions'>;
   readonly packs: Pick<Packs, 'current' | 'find' | 'versions'>;
+  readonly costs: Pick<Costs, 'of'>;
   readonly feedback: Pick<Feedback, 'opinions' | 'corrections'> | undefined;
 }
 
@@ -47,7 +49,7 @@ export class ResultService {
   constructor(host: Pick<Host, 'runtime'>, needs: ResultNeeds) {
     this.#host = host;
     this.#needs = needs;
-    this.#figures = new FigureReader(host.runtime, needs.feedback);
+    this.#figures = new FigureReader(host.runtime, needs);
   }
 
   /** Compares the time since a proposal was applied with as long a time before. */
@@ -82,7 +84,8 @@ export class ResultService {
     const row = await this.#needs.proposals.find(subject, proposalId);
     if (isRefusal(row)) return row;
     const installed = await this.#needs.proposals.installation(subject, proposalId);
-    if (!installed) return refuse('conflict', 'The proposal has not been applied.', { state: row.state });
+    if (!installed)
+      return refuse('conflict', 'The proposal has not been applied. Apply it first.', { state: row.state });
     const workflows = await this.#workflowsOf(caller, row);
     const { installed_at: at, uninstalled_at } = installed;
     const windowMs = Math.min(WINDOW_MS_MAX, (uninstalled_at ?? this.#host.runtime.clock.now()) - at);

@@ -1,5 +1,6 @@
 import { MANAGEMENT_WORKFLOWS } from '../../../protocol/running/management.ts';
-import type { RunRef } from '../../../store/log.ts';
+import { TRIAL_TAG } from '../../../protocol/running/trials.ts';
+import { type RunRef, taggedRuns } from '../../../store/log.ts';
 import { type Param, placeholders, type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
 
@@ -122,11 +123,12 @@ export interface EndPosition {
   readonly runId: string;
 }
 
-/** Ended runs that were not read yet, from a position on, without management runs. */
+/** Ended runs that were not read yet, from a position on, without management runs and trials. */
 export function findUnread(tenant: string, { endedAt, runId }: EndPosition, limit: number): Statement {
   return sql(
     `SELECT * FROM runs WHERE tenant = $1 AND ended_at >= $2 AND (ended_at > $2 OR run_id > $3)
        AND workflow_id NOT IN (${MANAGEMENT_WORKFLOWS.map((_, index) => `$${index + 5}`).join(', ')})
+       AND run_id NOT IN (${taggedRuns(TRIAL_TAG)})
        AND NOT EXISTS (SELECT 1 FROM synthesis_runs known WHERE known.tenant = runs.tenant
          AND known.run_id = runs.run_id)
      ORDER BY ended_at, run_id LIMIT $4`,

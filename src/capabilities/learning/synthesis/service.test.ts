@@ -5,6 +5,7 @@ import { noVerifiers } from '../../../../test/support/no-verifiers.ts';
 import { registerShared } from '../../../../test/support/register-shared.ts';
 import { isRefusal } from '../../../protocol/errors.ts';
 import type { Proposal } from '../../../protocol/learning/proposals.ts';
+import { TRIAL_TAG } from '../../../protocol/running/trials.ts';
 import type { Schedule } from '../../../protocol/starting/schedules.ts';
 import { perform, unchanged } from '../../../runtime/change.ts';
 import type { WorkItem } from '../../../store/queue.ts';
@@ -51,8 +52,8 @@ const daily = workflow([node('only', 'core.noop')]);
 await registerShared(runtime, daily);
 
 /** Starts the workflow and waits for its end. */
-async function startRun(): Promise<string> {
-  const request = { workflowId: daily.id, inputs: {}, configurable: {}, exclusive: false };
+async function startRun(tags: readonly string[] = []): Promise<string> {
+  const request = { workflowId: daily.id, inputs: {}, configurable: {}, exclusive: false, tags };
   const started = await perform(runtime, () => runs.create(ada, request));
   if (isRefusal(started)) throw new Error(started.message);
   await host.runToRest(started.runId);
@@ -87,6 +88,13 @@ describe('a scan', () => {
     expect(await synthesis.synthesize(ada, { kinds: ['automation'] })).toMatchObject({
       created: [{ kind: 'automation' }],
     });
+  });
+
+  it('reads no trials', async () => {
+    await startRun([TRIAL_TAG]);
+    expect((await synthesis.scanTenant('alpha')).scannedRuns).toBe(0);
+    await startRun();
+    expect((await synthesis.scanTenant('alpha')).scannedRuns).toBe(1);
   });
 
   it('of runs that the caller may not see is refused', async () => {

@@ -135,8 +135,10 @@ export class HealthService {
     if (runs.length === 0) return [];
     const workflows = new Map(runs.map(({ run_id, workflow_id }) => [run_id, workflow_id]));
     const ids = [...workflows.keys()];
-    const rows = await this.#host.runtime.store.read<LoggedRow>(findEvents(ids, NODE_MOMENTS, EVENTS_MAX));
-    const moments = rows.flatMap((row) => {
+    // Where there are too many, those of the oldest runs are left out.
+    const newest = findEvents(ids, NODE_MOMENTS, EVENTS_MAX, 'newest');
+    const rows = await this.#host.runtime.store.read<LoggedRow>(newest);
+    const moments = rows.toReversed().flatMap((row) => {
       const { nodeId, type, timestamp } = decodeEvent(row);
       const at = Date.parse(timestamp);
       return nodeId === undefined

@@ -1,5 +1,5 @@
 import { endedAttempts } from '../../../engine/inspection/attempt-times.ts';
-import { isTerminal, type Run, statusOf } from '../../../engine/run/run.ts';
+import { isFromRecord, isTerminal, type Run, statusOf } from '../../../engine/run/run.ts';
 import type { RunEvent } from '../../../protocol/running/events.ts';
 import { isManagement } from '../../../protocol/running/management.ts';
 import type { Append } from '../../../runtime/reaction.ts';
@@ -93,7 +93,7 @@ export class ProtocolMetrics {
       this.#add('openwop.queue.enqueued', 1, owner.tenant);
     }
     if (isTerminal(run)) this.#ended(run, events);
-    if (fork && (isNew || fork.mode === 'replay')) return;
+    if (fork && (isNew || isFromRecord(fork))) return;
     this.#began(run, events);
     for (const { nodeId, outcome, seconds } of endedAttempts(run, events)) {
       this.#add('openwop.node.duration', seconds, typeOf(run, nodeId), outcome === 'completed' ? outcome : 'failed');

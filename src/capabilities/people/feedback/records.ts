@@ -1,6 +1,7 @@
 import type { Annotation } from '../../../protocol/people/annotations.ts';
 import { isManagement } from '../../../protocol/running/management.ts';
-import type { RunRef, Visibility } from '../../../store/log.ts';
+import { TRIAL_TAG } from '../../../protocol/running/trials.ts';
+import { type RunRef, taggedRuns, type Visibility } from '../../../store/log.ts';
 import { type Param, placeholders, type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
 
@@ -156,7 +157,7 @@ export function listAnnotations(tenant: string, runId: string, after: Annotation
   );
 }
 
-/** Corrections in a tenant after a position, oldest first, by authors whose keys have a prefix. */
+/** Corrections in a tenant after a position, oldest first, by authors whose keys have a prefix; without those of trials. */
 export function listCorrections(
   tenant: string,
   authorPrefix: string,
@@ -166,6 +167,7 @@ export function listCorrections(
   return sql(
     `SELECT annotation_id, run_id, workspace, workflow_id, target, created_at FROM annotations
      WHERE tenant = $1 AND kind = 'correction' AND (created_at, annotation_id) > ($2, $3) AND author LIKE $4
+       AND run_id NOT IN (${taggedRuns(TRIAL_TAG)})
      ORDER BY created_at, annotation_id LIMIT $5`,
     tenant,
     after.created_at,

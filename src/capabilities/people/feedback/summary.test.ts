@@ -3,8 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freshFolder } from '../../../../test/support/database.ts';
 import { ManualClock } from '../../../../test/support/manual-clock.ts';
 import { BUCKETS, type Bucket, type FeedbackSummary } from '../../../protocol/people/annotations.ts';
+import { TRIAL_TAG } from '../../../protocol/running/trials.ts';
 import { RUN_PREFIX } from '../../../runtime/creation.ts';
-import { insertRun, type RunRow } from '../../../store/log.ts';
+import { insertRun, insertTags, type RunRow } from '../../../store/log.ts';
 import type { Write } from '../../../store/sql.ts';
 import { openSqlite } from '../../../store/sqlite.ts';
 import type { Store } from '../../../store/store.ts';
@@ -23,6 +24,8 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 const clock = new ManualClock();
 const NOW = clock.now();
 const KINDS = ['rating', 'correction', 'label', 'flag'] as const;
+
+const TRIAL = 'capstan-trial-0';
 
 interface Judgement {
   readonly kind: (typeof KINDS)[number];
@@ -49,7 +52,7 @@ const judgements = fc.record<Judgement>({
 
 const madeRuns = fc.record<MadeRun>({
   at: fc.integer({ min: NOW - 70 * DAY_MS, max: NOW }),
-  workflowId: fc.constantFrom('triage', 'billing', 'capstan-goal'),
+  workflowId: fc.constantFrom('triage', 'billing', 'capstan-goal', TRIAL),
   workspace: fc.constantFrom(null, 'north'),
   isLive: fc.boolean(),
   isIntervened: fc.boolean(),
@@ -57,7 +60,7 @@ const madeRuns = fc.record<MadeRun>({
 });
 
 const requests = fc.record({
-  workflowId: fc.constantFrom(undefined, 'triage', 'capstan-goal', 'unknown'),
+  workflowId: fc.constantFrom(undefined, 'triage', 'capstan-goal', TRIAL, 'unknown'),
   workspace: fc.constantFrom(undefined, 'north'),
   since: fc.option(fc.integer({ min: NOW - 80 * DAY_MS, max: NOW - DAY_MS }), { nil: undefined }),
   until: fc.option(fc.integer({ min: NOW - DAY_MS + 1, max: NOW + DAY_MS }), { nil: undefined }),
@@ -132,6 +135,7 @@ function writesOf(tenant: string, run: MadeRun, index: number): Write[] {
   const place = { tenant, run_id: runId, workspace: run.workspace, workflow_id: run.workflowId };
   return [
     insertRun(rowOf(place, run)),
+    ...insertTags({ tenant, runId }, run.workflowId === TRIAL ? [TRIAL_TAG] : []),
     ...(run.isIntervened ? [markRun(place, { intervened: true })] : []),
     ...run.judgements.flatMap((judgement, count) => {
       const { kind, nodeId } = judgement;

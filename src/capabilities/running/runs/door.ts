@@ -50,6 +50,7 @@ export const MockProviders = extensionPoint<MockProviders>('mockProviders');
 export interface RunArguments {
   readonly inputs: JsonObject;
   readonly configurable: Configurable;
+  readonly tags?: readonly string[] | undefined;
   readonly metadata?: JsonObject | undefined;
   readonly engineVersion?: number | undefined;
 }
@@ -57,7 +58,6 @@ export interface RunArguments {
 /** A request to start a run. */
 export interface RunRequest extends RunArguments {
   readonly workflowId: string;
-  readonly tags?: readonly string[] | undefined;
   readonly scopeId?: string | undefined;
   /** Refuse if a live run has this scope. */
   readonly exclusive: boolean;

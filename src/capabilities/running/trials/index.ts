@@ -1,3 +1,4 @@
+import { deleteDefinitionOf } from '../../../store/definitions.ts';
 import { defineCapability } from '../../capability.ts';
 import { bindRoutes } from '../../request.ts';
 import { Runs } from '../runs/door.ts';
@@ -9,5 +10,8 @@ import { TrialService } from './service.ts';
 export const trials = defineCapability({
   name: 'trials',
   needs: [Workflows, Runs],
-  build: ({ runtime }, needs) => ({ routes: bindRoutes(routes, { trials: new TrialService(runtime, needs) }) }),
+  build: ({ runtime }, needs) => ({
+    routes: bindRoutes(routes, { trials: new TrialService(runtime, needs) }),
+    forgetRun: (run) => [deleteDefinitionOf(run, 'trial')],
+  }),
 });

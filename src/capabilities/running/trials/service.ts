@@ -1,12 +1,12 @@
 import { makePlan } from '../../../engine/definition/plan.ts';
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
 import { canonicalJson } from '../../../protocol/format/json.ts';
-import type { TrialRequest } from '../../../protocol/running/trials.ts';
+import { TRIAL_TAG, type TrialRequest } from '../../../protocol/running/trials.ts';
 import type { WorkflowDefinition } from '../../../protocol/running/workflows.ts';
 import { and, type Change, changeOf, withResult } from '../../../runtime/change.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { StartedRun } from '../../../runtime/start-run.ts';
-import { ensureDefinition, ownerOf } from '../../../store/definitions.ts';
+import { insertDefinition, runsOwner } from '../../../store/definitions.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import type { Caller } from '../../request.ts';
 import type { Runs } from '../runs/door.ts';
@@ -25,13 +25,14 @@ const NODE_ID = 'node';
 
 /**
  * Runs single nodes. A trial is a run like any other, of a definition that is stored for it and is no workflow: nothing
- * lists it and nothing else can start it. The id follows from the content, so the same trial is stored once.
+ * lists it and nothing else can start it. It has an owner of its own, because it is deleted with the run. The id follows
+ * from the content, so the same trial is told as the same.
  */
 export class TrialService {
-  readonly #runtime: Pick<Runtime, 'clock'>;
+  readonly #runtime: Pick<Runtime, 'clock' | 'ids'>;
   readonly #needs: TrialNeeds;
 
-  constructor(runtime: Pick<Runtime, 'clock'>, needs: TrialNeeds) {
+  constructor(runtime: Pick<Runtime, 'clock' | 'ids'>, needs: TrialNeeds) {
     this.#runtime = runtime;
     this.#needs = needs;
   }
@@ -41,13 +42,17 @@ export class TrialService {
     const doubts = await this.#needs.workflows.validate(caller, definition);
     if (isRefusal(doubts)) return doubts;
     const body = JSON.stringify(definition);
-    const owner = ownerOf(caller.subject);
+    const owner = runsOwner(caller.subject.tenant, 'trial', this.#runtime.ids.next('trial-'));
     const workflow = { owner, plan: makePlan(definition, VERSION) };
     const inputs = Object.fromEntries(portsOf(request).map(({ variable, value }) => [variable, value]));
-    const start = await this.#needs.runs.createPinned(caller, workflow, { inputs, configurable: {} });
+    const start = await this.#needs.runs.createPinned(caller, workflow, {
+      inputs,
+      configurable: {},
+      tags: [TRIAL_TAG],
+    });
     if (isRefusal(start)) return start;
     const row = { owner, workflow_id: definition.id, version: VERSION, digest: sha256Hex(body), body };
-    const stored = changeOf(undefined, [ensureDefinition({ ...row, created_at: this.#runtime.clock.now() })]);
+    const stored = changeOf(undefined, [insertDefinition({ ...row, created_at: this.#runtime.clock.now() })]);
     return withResult(and(stored, start), () => start.result);
   }
 }

@@ -1,0 +1,40 @@
+import { afterAll, expect, it } from 'vitest';
+import { callerAs, openCapabilityHost } from '../../../../test/support/capability-host.ts';
+import { node, workflow } from '../../../../test/support/definitions.ts';
+import { registerShared } from '../../../../test/support/register-shared.ts';
+import { isRefusal } from '../../../protocol/errors.ts';
+import { TRIAL_TAG } from '../../../protocol/running/trials.ts';
+import { perform } from '../../../runtime/change.ts';
+import { RunService } from '../../running/runs/service.ts';
+import { FigureReader } from './figures.ts';
+
+const host = await openCapabilityHost();
+afterAll(() => host.close());
+const { runtime, clock } = host;
+const work = workflow([node('a')]);
+await registerShared(runtime, work);
+const runs = new RunService(host, { models: [] });
+
+async function endedRun(tags: readonly string[] = []): Promise<string> {
+  const request = { workflowId: work.id, inputs: {}, configurable: {}, exclusive: false, tags };
+  const started = await perform(runtime, () => runs.create(callerAs('ada'), request));
+  if (isRefusal(started)) throw new Error(started.message);
+  await host.runToRest(started.runId);
+  return started.runId;
+}
+
+it('has the counted cost of every run whose cost is known, and no trials', async () => {
+  const [priced, unpriced] = [await endedRun(), await endedRun(), await endedRun(), await endedRun([TRIAL_TAG])];
+  const tokens = { input: 1, output: 1 };
+  const costs = {
+    of: async () =>
+      new Map([
+        [priced!, { usd: 0.5, tokens }],
+        [unpriced!, { tokens }],
+      ]),
+  };
+  const reader = new FigureReader(runtime, { feedback: undefined, costs });
+  const now = clock.now();
+  const [, after] = await reader.of({ tenant: 'alpha' }, [work.id], [now - 2, now - 1], [now - 1, now + 60_000]);
+  expect(after).toMatchObject({ runs: 3, failed: 0, costs: [0, 0.5] });
+});

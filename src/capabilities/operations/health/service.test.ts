@@ -1,0 +1,52 @@
+import { afterAll, expect, it } from 'vitest';
+import { callerAs, openCapabilityHost } from '../../../../test/support/capability-host.ts';
+import { node, workflow } from '../../../../test/support/definitions.ts';
+import { registerShared } from '../../../../test/support/register-shared.ts';
+import { isRefusal } from '../../../protocol/errors.ts';
+import { commitOrThrow, perform } from '../../../runtime/change.ts';
+import { RunService } from '../../running/runs/service.ts';
+import { HealthService } from './service.ts';
+
+const host = await openCapabilityHost();
+afterAll(() => host.close());
+const { runtime } = host;
+const caller = callerAs('ada');
+const runs = new RunService(host, { models: [] });
+
+/** Registers a workflow with one node, and runs it. */
+async function ran(nodeId: string): Promise<string> {
+  const work = workflow([node(nodeId)]);
+  await registerShared(runtime, work);
+  const request = { workflowId: work.id, inputs: {}, configurable: {}, exclusive: false };
+  const started = await perform(runtime, () => runs.create(caller, request));
+  if (isRefusal(started)) throw new Error(started.message);
+  await host.runToRest(started.runId);
+  return started.runId;
+}
+
+const limits = {
+  maxNodeExecutions: 1,
+  maxRunDurationMs: 1,
+  maxRequestBodyBytes: 1,
+  outputLimits: { output: 1, variable: 1, state: 1, log: 1 },
+  requestsPerSecond: 1,
+  inFlightPerTenant: 1,
+  streamsPerTenant: 1,
+  workPerTenant: 1,
+  storagePerTenant: 1,
+  retentionMs: 1,
+  retentionOf: new Map<string, number>(),
+};
+
+it('tells of the newest runs which nodes are slow, however many events older ones have', async () => {
+  const older = await ran('older');
+  const many = `WITH RECURSIVE copies (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM copies WHERE n < 5000)
+    INSERT INTO events (run_id, sequence, type, body, hidden)
+    SELECT run_id, 1000 + n, type, body, hidden FROM events JOIN copies ON TRUE
+    WHERE run_id = $1 AND type = 'node.started'`;
+  await commitOrThrow(runtime.store, [{ sql: many, params: [older] }]);
+  await ran('newer');
+  const interrupts = { waiting: async () => ({ count: 0, oldestMs: 0 }) };
+  const { slowNodes } = await new HealthService(host, { interrupts, runs }, limits).read(caller);
+  expect(slowNodes.map(({ nodeId }) => nodeId)).toEqual(['newer']);
+});

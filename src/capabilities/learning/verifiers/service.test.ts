@@ -19,7 +19,13 @@ const { runtime } = host;
 await registerShared(runtime, judging);
 const models = { seam: async () => ({ chunks: [] }) };
 const costs = { countOutside: () => changeOf(undefined, []) };
-const needs = { audit: { record: () => [] }, costs, models, runs: { check: async () => undefined }, feedback: undefined };
+const needs = {
+  audit: { record: () => [] },
+  costs,
+  models,
+  runs: { check: async () => undefined },
+  feedback: undefined,
+};
 const verifiers = new VerifierService(host, { ...needs, judgeModel: undefined });
 const ada = callerOf('alpha');
 afterAll(opened.close);

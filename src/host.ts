@@ -117,6 +117,8 @@ async function startOn<Extra extends object>(
   const folder = workflowsFolder ?? (projectFolder === undefined ? fileURLToPath(EXAMPLES) : undefined);
   const servedFor = sharedTenant === undefined ? undefined : hostCaller(sharedTenant);
   if (folder !== undefined) await loadWorkflows(host, assembly.services, { folder, servedFor });
+  const withdrawn = await perform(host.runtime, () => assembly.services.workflows.withdrawShared());
+  if (isRefusal(withdrawn)) throw new Error(withdrawn.message);
   const server = createEdge(built, config, system);
   await store.commit([maintenanceWork()]);
   const closeControls = await openControls(store, config, system);

@@ -1,9 +1,12 @@
+import { spawnSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import {
   appendFileSync,
   cpSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -18,6 +21,7 @@ import { loadNodePack, signNodePack } from './node-pack.ts';
 
 /** Goal: no code is loaded but what somebody trusted has signed. Method: a pack on the disk that is tampered with. */
 
+const LOADER = new URL('./node-pack.ts', import.meta.url).href;
 const EXAMPLE = fileURLToPath(new URL('../../examples/node-pack', import.meta.url));
 const root = mkdtempSync(join(tmpdir(), 'capstan-packs-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -62,6 +66,7 @@ describe('a pack of nodes', () => {
     ['with nonsense for a signature', (folder) => writeFileSync(join(folder, 'pack.sig'), '{}'), /not a signature/],
     ['with a link', (folder) => symlinkSync('/etc/hostname', join(folder, 'link')), /is not a file/],
     ['with bytes that are no text', (folder) => writeFileSync(join(folder, 'x'), Buffer.of(0xff)), /is not text/],
+    ['with a line break in a name', (folder) => writeFileSync(join(folder, 'a\nb'), ''), /control character/],
     ['signed with another key', (folder) => void signNodePack(folder, newKey()), /if you trust it/],
     [
       'of which pack.json alone is signed',
@@ -95,4 +100,31 @@ describe('a pack of nodes', () => {
     const load = async () => loadNodePack(folder, [signNodePack(folder, KEY)]);
     await expect(load()).rejects.toThrow(message);
   });
+
+  it('is not signed with a line break in a name', () => {
+    const { folder } = signedPack();
+    writeFileSync(join(folder, 'a\nb'), '');
+    expect(() => signNodePack(folder, KEY)).toThrow(/control character/);
+  });
+
+  it.each(['planted', '#planted'])(
+    'imports nothing that others left in the folder for temporary files: %s',
+    async (name) => {
+      const shared = join(root, `shared-${made++}`);
+      const planted = join(shared, 'node_modules', 'planted');
+      mkdirSync(planted, { recursive: true });
+      writeFileSync(join(shared, 'package.json'), '{"imports":{"#planted":"./planted.js"}}');
+      writeFileSync(join(shared, 'planted.js'), '');
+      writeFileSync(join(planted, 'index.js'), '');
+      const { folder } = signedPack();
+      appendFileSync(join(folder, 'area.mjs'), `import ${JSON.stringify(name)};\n`);
+      const signer = signNodePack(folder, KEY);
+      // In a process of its own: the imports of this one are not resolved by Node.
+      const code = `await (await import(${JSON.stringify(LOADER)})).loadNodePack(...${JSON.stringify([folder, [signer]])})`;
+      const env = { ...process.env, TMPDIR: shared };
+      const { stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', code], { env, encoding: 'utf8' });
+      expect(stderr).toContain(name);
+      expect(readdirSync(shared)).toEqual(['node_modules', 'package.json', 'planted.js']);
+    },
+  );
 });

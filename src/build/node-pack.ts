@@ -1,10 +1,11 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { registerHooks } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join, posix, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { checkSignature, digestList } from '../capabilities/ai/packs/door.ts';
+import { checkSignature, digestList, isUnlistable } from '../capabilities/ai/packs/door.ts';
 import { PackSignature } from '../protocol/ai/packs.ts';
 import { isRefusal } from '../protocol/errors.ts';
 import { isObject, type JsonObject } from '../protocol/format/json.ts';
@@ -64,8 +65,7 @@ export async function loadNodePack(folder: string, trusted: readonly string[]): 
   const { [SIGNATURE]: signature, ...files } = readFiles(folder);
   const signer = signerOfPack(files, signature, trusted);
   const manifest = manifestIn(files);
-  const copy = mkdtempSync(join(tmpdir(), 'capstan-pack-'));
-  const close = (): void => rmSync(copy, { recursive: true, force: true });
+  const { copy, close } = privateFolder();
   try {
     for (const [path, text] of Object.entries(files)) {
       const file = join(copy, path);
@@ -79,6 +79,32 @@ export async function loadNodePack(folder: string, trusted: readonly string[]): 
     close();
     throw error;
   }
+}
+
+/**
+ * A folder for the copy, which nobody else can write to. That alone is not enough: for a name such as `left-pad` Node
+ * looks into every folder above, for which others may have written `node_modules`, and for how to read a file into the
+ * next `package.json` above. So code in the copy gets files of the copy only, and a `package.json` that says nothing
+ * stands right above it. Wherever the copy is, neither depends on who owns the folders on the way.
+ */
+function privateFolder(): { readonly copy: string; readonly close: () => void } {
+  const root = realpathSync(mkdtempSync(join(tmpdir(), 'capstan-pack-')));
+  writeFileSync(join(root, 'package.json'), '{}');
+  const copy = join(root, 'pack');
+  const inCopy = pathToFileURL(join(copy, sep)).href;
+  const hooks = registerHooks({
+    resolve: (name, context, next) => {
+      const found = next(name, context);
+      const isOutside = found.url.startsWith('file:') && !found.url.startsWith(inCopy);
+      if (!isOutside || !context.parentURL?.startsWith(inCopy)) return found;
+      throw new ProjectProblem(`The pack imports ${name}, which is not one of its files. Bundle what it needs.`);
+    },
+  });
+  const close = (): void => {
+    hooks.deregister();
+    rmSync(root, { recursive: true, force: true });
+  };
+  return { copy, close };
 }
 
 /** Signs every file of a pack and writes the signature beside them; gives the public key. */
@@ -103,10 +129,14 @@ function readFiles(folder: string): Record<string, string> {
     const file = join(entry.parentPath, entry.name);
     // A link could lead to anything, and what it leads to is not part of the pack.
     if (!entry.isFile()) throw new ProjectProblem(`${file} is not a file.`);
+    const path = file.slice(folder.length + 1).replaceAll(sep, '/');
+    if (isUnlistable(path)) {
+      throw new ProjectProblem(`${JSON.stringify(file)} has a control character in its name.`);
+    }
     const content = readFileSync(file);
     bytes += content.length;
     if (bytes > BYTES_MAX) throw new ProjectProblem(`${folder} has more than ${BYTES_MAX} bytes.`);
-    return [file.slice(folder.length + 1).replaceAll(sep, '/'), textOf(file, content)];
+    return [path, textOf(file, content)];
   });
   return Object.fromEntries(files);
 }

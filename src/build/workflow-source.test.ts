@@ -149,4 +149,19 @@ describe('a workflow as code', () => {
     expect(workflowSource(definition).text).toContain(': AuthoredWorkflow = {');
     expect(await made(definition)).toEqual(definition);
   });
+
+  const chained = (id: string, ids: readonly string[]): WorkflowDefinition =>
+    completeWorkflow({
+      id,
+      version: '1',
+      nodes: ids.map((each) => ({ ...node, id: each })),
+      edges: ids.slice(1).map((each, index) => ({ sourceNodeId: ids[index]!, targetNodeId: each })),
+    });
+  it.each([
+    ['steps', chained('many', ['a-b', 'a_b', 'ä', 'ö', 'aB2', 'aBStep', 'end'])],
+    ['the workflow and what its file imports', chained('define', ['a', 'b'])],
+  ])('numbers names that ids have in common: %s', async (_what, definition) => {
+    expect(workflowSource(definition).text).toContain('= defineWorkflow(');
+    expect(await made(definition)).toEqual(definition);
+  });
 });

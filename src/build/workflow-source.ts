@@ -20,7 +20,7 @@ export interface WorkflowSource {
  * written as a constant instead. The same definition always gives the same text.
  */
 export function workflowSource(definition: WorkflowDefinition): WorkflowSource {
-  const name = `${camelCase(definition.id)}Workflow`;
+  const name = numbered([...TAKEN, `${camelCase(definition.id)}Workflow`]).at(-1)!;
   const text = isSayable(definition) ? codeOf(name, definition) : constantOf(name, definition);
   return { name, text };
 }
@@ -135,9 +135,11 @@ function codeOf(name: string, definition: WorkflowDefinition): string {
   const head = { ...headOf(definition), ...(variables.length > 0 ? { variables: Object.fromEntries(variables) } : {}) };
   const steps = stepsOf(definition);
   const used = new Set(steps.flatMap(usedBy));
+  const names = stepNames(steps);
+  const nameOf: StepNaming = (id) => names.get(id)!;
   const lines = steps.map((step) => {
-    const made = call('node', [step.id, step.typeId, ...optionsText(step)], 2);
-    return `    ${used.has(step.id) ? `const ${stepName(step.id)} = ` : ''}${made};\n`;
+    const made = call('node', [step.id, step.typeId, ...optionsText(step, nameOf)], 2);
+    return `    ${used.has(step.id) ? `const ${nameOf(step.id)} = ` : ''}${made};\n`;
   });
   const body = lines.join('');
   const taken = ['node', ...(body.includes('variables.') || body.includes('variables[') ? ['variables'] : [])];
@@ -147,12 +149,14 @@ function codeOf(name: string, definition: WorkflowDefinition): string {
 ${body}  },
 );
 `;
-  const names = IMPORTS.filter((each) => new RegExp(`\\b${each}[(.]`).test(code));
-  return `${importOf(names)}\n${code}`;
+  const imported = IMPORTS.filter((each) => new RegExp(`\\b${each}[(.]`).test(code));
+  return `${importOf(imported)}\n${code}`;
 }
 
 const BUILD = 'capstan/build';
 const IMPORTS = ['cel', 'defineWorkflow', 'ended', 'ifFailed', 'Type', 'Way', 'when'];
+/** What the file of a workflow imports under a name that a workflow could have, too. */
+const TAKEN = ['AuthoredWorkflow', 'defineWorkflow'];
 
 /** The steps whose constants a step names. */
 function usedBy({ inputs, after, isImplied }: PlannedStep): string[] {
@@ -160,9 +164,9 @@ function usedBy({ inputs, after, isImplied }: PlannedStep): string[] {
   return [...connected, ...(isImplied ? [] : after.map(({ sourceNodeId }) => sourceNodeId))];
 }
 
-function optionsText({ inputs, options, after, isImplied }: PlannedStep): object[] {
-  const ports = Object.entries(inputs).map(([port, value]) => [port, valueText(value)]);
-  const ways = after.map(wayText);
+function optionsText({ inputs, options, after, isImplied }: PlannedStep, nameOf: StepNaming): object[] {
+  const ports = Object.entries(inputs).map(([port, value]) => [port, valueText(value, nameOf)]);
+  const ways = after.map((edge) => wayText(edge, nameOf));
   const said = {
     ...options,
     ...(ports.length > 0 ? { inputs: Object.fromEntries(ports) } : {}),
@@ -171,15 +175,15 @@ function optionsText({ inputs, options, after, isImplied }: PlannedStep): object
   return Object.keys(said).length > 0 ? [said] : [];
 }
 
-function valueText(value: PortValue): unknown {
+function valueText(value: PortValue, nameOf: StepNaming): unknown {
   if (value.type === 'static') return value.value;
   if (value.type === 'variable') return new Raw(`variables${member(value.variableName)}`);
-  if (value.type === 'connection') return new Raw(`${stepName(value.nodeId)}.output(${literal(value.outputKey)})`);
+  if (value.type === 'connection') return new Raw(`${nameOf(value.nodeId)}.output(${literal(value.outputKey)})`);
   return new Raw(`cel(${literal(value.expression)})`);
 }
 
-function wayText({ sourceNodeId, condition, triggerRule }: WorkflowEdge): Raw {
-  const from = stepName(sourceNodeId);
+function wayText({ sourceNodeId, condition, triggerRule }: WorkflowEdge, nameOf: StepNaming): Raw {
+  const from = nameOf(sourceNodeId);
   if (!condition && !triggerRule) return new Raw(from);
   if (condition?.type === 'expression' && !triggerRule)
     return new Raw(`when(${from}, ${literal(condition.expression)})`);
@@ -198,9 +202,23 @@ function variableText({ type, required, defaultValue, description, sensitive }: 
 const TYPE_NAMES = { string: 'String', number: 'Number', boolean: 'Boolean', array: 'Array', object: 'Object' };
 const LEADING = { string: [], number: [], boolean: [], array: [new Raw('Type.Unknown()')], object: [{}] };
 
-/** The constant of a step. It ends in a word of its own, so it is never a word of the language. */
-function stepName(id: string): string {
-  return `${camelCase(id)}Step`;
+/** The constant of the step with an id. */
+type StepNaming = (id: string) => string;
+
+/** The constants of steps. They end in a word of their own, so they are never words of the language. */
+function stepNames(steps: readonly PlannedStep[]): ReadonlyMap<string, string> {
+  const names = numbered(steps.map(({ id }) => `${camelCase(id)}Step`));
+  return new Map(steps.map(({ id }, index) => [id, names[index]!]));
+}
+
+/** Names with a number behind those that came before: different ids can give the same one. */
+export function numbered(names: readonly string[]): string[] {
+  const counts = new Map<string, number>();
+  return names.map((name) => {
+    const count = (counts.get(name) ?? 0) + 1;
+    counts.set(name, count);
+    return count === 1 ? name : `${name}${count}`;
+  });
 }
 
 function camelCase(id: string): string {

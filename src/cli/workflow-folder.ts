@@ -6,7 +6,7 @@ import type { AuthoredWorkflow, WorkflowDefinition } from '../protocol/running/w
 import { UsageError } from './exit.ts';
 import { readTextFile } from './values.ts';
 
-export { importOf, workflowSource } from '../build/workflow-source.ts';
+export { importOf, numbered, workflowSource } from '../build/workflow-source.ts';
 
 /** The workflows of a folder, complete: those of its project, or else those in its JSON files. */
 export async function workflowsIn(folder: string): Promise<WorkflowDefinition[]> {

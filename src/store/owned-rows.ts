@@ -1,5 +1,5 @@
 import type { Visibility } from './log.ts';
-import { type Param, placeholders, type Statement, type Write } from './sql.ts';
+import { type Param, placeholders, type Statement, sql, type Write } from './sql.ts';
 
 /**
  * A table whose rows belong to a tenant and, optionally, to one of its workspaces. Ids must sort by creation time, and
@@ -104,4 +104,17 @@ function select(
 
 function valuesOf<R>(columns: Columns<R>, row: R): Param[] {
   return columns.map((column) => row[column] as Param);
+}
+
+/** Of which workflows somebody has rows, and in which tenants; for tables that say who and which workflow. */
+export function workflowsOfOwner(
+  table: OwnedTable,
+  { principal, issuer, lane }: { readonly principal: string; readonly issuer: string; readonly lane: string },
+): Statement {
+  return sql(
+    `SELECT DISTINCT tenant_name, workflow_id FROM ${table.name} WHERE principal = $1 AND issuer = $2 AND lane = $3`,
+    principal,
+    issuer,
+    lane,
+  );
 }

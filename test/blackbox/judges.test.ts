@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Answer, Api } from '../support/api.ts';
+import { type Answer, Api } from '../support/api.ts';
 import { freshFolder } from '../support/database.ts';
 import { node, register, unique, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
@@ -273,7 +273,18 @@ describe('a judge with a rubric', () => {
       expect((await reviewer().post(`/v1/runs/${runId}/annotations`, { signal })).status).toBe(201);
     }
     const trial = (body: object): Promise<Answer> => api().post(`${VERIFIERS}/${id}/gold-set:judge`, body);
+    const owner = host.as('owner');
+    const spent = async (): Promise<Body> => {
+      const { workflows } = (await owner.get('/v1/host/capstan/costs')).body;
+      return workflows.find(({ workflowId }: Body) => workflowId === 'capstan-judge');
+    };
+    const before = await spent();
     const as = (await trial({ maxCostUsd: 1 })).body;
+    const after = await spent();
+    expect(after.calls - before.calls).toBe(3);
+    expect(after.usd - before.usd).toBeCloseTo(as.costUsd, 9);
+    const { items: tried } = (await owner.get('/v1/host/capstan/audit?action=verifier.try')).body;
+    expect(tried).toMatchObject([{ target: id, details: { maxCostUsd: 1 } }]);
     expect(as).toMatchObject({ verifierId: id, cases: 3, agreedBefore: 1, agreedNow: 1 });
     expect(as.costUsd).toBeGreaterThan(0);
     const stricter = await trial({ maxCostUsd: 1, rubric: 'Reject what names no source.' });
@@ -286,6 +297,12 @@ describe('a judge with a rubric', () => {
     expect(poor.costUsd).toBeLessThanOrEqual(as.costUsd / 2);
     expect((await inUse(id)).version).toBe(1);
     expectRefusal(await trial({}), 400, 'validation_error');
+    expectRefusal(await trial({ maxCostUsd: 100.01 }), 400, 'validation_error');
+    const scopes = ['goals:read', 'goals:write'];
+    const { key } = (await owner.post('/v1/host/capstan/keys', { name: unique('thrifty'), scopes })).body;
+    const unpaid = await new Api(host.url, key).post(`${VERIFIERS}/${id}/gold-set:judge`, { maxCostUsd: 1 });
+    expectRefusal(unpaid, 403, 'forbidden');
+    expect(unpaid.body.details).toMatchObject({ scopeRequired: 'runs:create' });
     expectRefusal(await api().post(`${VERIFIERS}/${unique('no')}/gold-set:judge`, { maxCostUsd: 1 }), 404, 'not_found');
   });
 

@@ -163,6 +163,29 @@ describe('triggers of a project', () => {
     expect((await third.as('owner').get(triggers)).body.items).toEqual([]);
     await stop(third);
   });
+
+  it('go when another tenant is named', async () => {
+    const folder = projectOf({ 'capstan.config.ts': STARTED_BY_OTHERS });
+    const served = async (tenant: string): Promise<number[][]> => {
+      const host = await start({ ...environmentOf(folder), CAPSTAN_SHARED_TENANT: tenant });
+      const count = async (key: 'owner' | 'other', what: string): Promise<number> =>
+        (await host.as(key).get(`/v1/host/capstan/${what}?workflowId=hooked`)).body.items.length;
+      const counts = [
+        [await count('owner', 'triggers'), await count('owner', 'schedules')],
+        [await count('other', 'triggers'), await count('other', 'schedules')],
+      ];
+      await stop(host);
+      return counts;
+    };
+    expect(await served('alpha')).toEqual([
+      [1, 1],
+      [0, 0],
+    ]);
+    expect(await served('beta')).toEqual([
+      [0, 0],
+      [1, 1],
+    ]);
+  });
 });
 
 /** Writes a line for each attempt of an effect; the second effect never ends while the file `hold` is there. */

@@ -143,7 +143,7 @@ function jsonFile(definition: WorkflowDefinition): TextFile {
 /** A file for each workflow, and one for the project unless the folder has one: that is its author's. */
 async function codeFiles(folder: string, pulled: readonly WorkflowDefinition[]): Promise<TextFile[]> {
   // Imported late: it loads what projects are built with.
-  const { importOf, workflowSource } = await import('../workflow-folder.ts');
+  const { importOf, numbered, workflowSource } = await import('../workflow-folder.ts');
   const sources = pulled.map((definition) => ({
     file: encodeURIComponent(definition.id),
     ...workflowSource(definition),
@@ -151,11 +151,15 @@ async function codeFiles(folder: string, pulled: readonly WorkflowDefinition[]):
   const files = sources.map(({ file, text }) => ({ name: `${file}.ts`, text }));
   const isProject = readdirSync(folder).some((name) => name.startsWith('capstan.config.'));
   if (isProject || sources.length === 0) return files;
+  const names = numbered(sources.map(({ name }) => name));
+  const imports = sources.map(({ file, name }, index) =>
+    importOf([name === names[index] ? name : `${name} as ${names[index]}`], { from: `./${file}.ts` }),
+  );
   const lines = [
-    importOf(['defineProject']) + sources.map(({ file, name }) => importOf([name], { from: `./${file}.ts` })).join(''),
+    importOf(['defineProject']) + imports.join(''),
     'export default defineProject({',
     '  workflows: [',
-    ...sources.map(({ name }) => `    ${name},`),
+    ...names.map((name) => `    ${name},`),
     '  ],',
     '});',
     '',

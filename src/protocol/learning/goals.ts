@@ -317,18 +317,25 @@ export const GoldCase = Type.Object(
 /** A case of the gold set of a verifier. */
 export type GoldCase = Static<typeof GoldCase>;
 
+/** Dollars that judging a gold set again may cost at most. */
+const GOLD_TRIAL_COST_MAX = 100;
+
 /** Judges the gold set of a verifier again. */
 export const GoldTrialRequest = Closed(
   {
     rubric: Optional(
       Type.String({ minLength: 1, maxLength: 16_000, description: 'A rubric to try; that of the verifier by default' }),
     ),
-    maxCostUsd: Type.Number({ minimum: 0, description: 'What the model may cost for all cases together' }),
+    maxCostUsd: Type.Number({
+      minimum: 0,
+      maximum: GOLD_TRIAL_COST_MAX,
+      description: 'What the model may cost for all cases together',
+    }),
     limit: Optional(Type.Integer({ minimum: 1, maximum: 50, description: 'How many of the latest cases (20)' })),
   },
   { $id: 'GoldTrialRequest' },
 );
-/** A valid trial; nothing is stored, and no goal changes. */
+/** A valid trial; no verdict is stored, and no goal changes. */
 export type GoldTrialRequest = Static<typeof GoldTrialRequest>;
 
 /** How a verifier, or a rubric that it does not have yet, judges the cases of its gold set. */

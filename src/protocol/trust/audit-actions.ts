@@ -44,6 +44,7 @@ export const AUDIT_ACTIONS = {
   'memory.forget': 'A caller deleted something that agents remembered.',
   'verifier.put': 'A caller created a verifier or gave it another version.',
   'verifier.remove': 'A caller removed a verifier.',
+  'verifier.try': 'A caller had the gold set of a verifier judged again.',
   'proposal.create': 'A proposal was drafted.',
   'proposal.revise': 'A caller changed the text of a proposal.',
   'proposal.preview': 'A caller had the source runs of a proposal repeated with its draft in place.',

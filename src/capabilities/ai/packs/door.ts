@@ -6,7 +6,7 @@ import type { Visibility } from '../../../store/log.ts';
 import { door } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
 
-export { checkSignature, digestList } from './pack-file.ts';
+export { checkSignature, digestList, isUnlistable } from './pack-file.ts';
 
 /** Installed packs: workflow chains and agents, in versions that never change. */
 export interface Packs {

@@ -55,6 +55,11 @@ export function digestList(file: string, files: Readonly<Record<string, string>>
   return all.map(([path, text]) => `${sha256Hex(text)}  ${path}\n`).join('');
 }
 
+/** Whether a path cannot be in that list: with a line break in its name, one file would look like two. */
+export function isUnlistable(path: string): boolean {
+  return /\p{Cc}/u.test(path);
+}
+
 /** Parses `pack.json`; refuses text that is not JSON or could not be stored unchanged. */
 export function parseManifest(file: string): { readonly manifest: unknown } | Refusal {
   const problem = fileProblem(file);

@@ -198,3 +198,8 @@ describe('a pack that comes with the host', () => {
     expect(found?.manifest).not.toHaveProperty('description');
   });
 });
+
+it('refuses a file with a line break in its path: the list that is signed would show two', async () => {
+  const request = { file: fileOf(unique('core.acme')), files: { 'a\nb': '' } };
+  expect(await packs.load(request, new AbortController().signal)).toMatchObject({ refused: 'validation_error' });
+});

@@ -33,7 +33,7 @@ import type {
 } from './door.ts';
 import { type InspectedPack, inspectPack } from './inspection.ts';
 import { lockfileOf } from './lockfile.ts';
-import { checkIntegrity, digestList } from './pack-file.ts';
+import { checkIntegrity, digestList, isUnlistable } from './pack-file.ts';
 import {
   type AgentRow,
   findAgent,
@@ -65,6 +65,8 @@ const READ_ONLY = refuse(
   'forbidden',
   'This pack comes with the host or belongs to the whole tenant, so you cannot change it.',
 );
+
+const UNLISTABLE = refuse('validation_error', 'Paths of files cannot have control characters.', { field: 'files' });
 
 /** Where packs may come from. */
 interface PackOptions {
@@ -145,6 +147,7 @@ export class PackService implements Packs {
       const read = registry === FOLDER ? pagesIn(this.#packFolder) : pagesOver(this.#host.runtime.egress, signal);
       return fetchPack(read, { ...request, registry, name: name! });
     }
+    if (Object.keys(files ?? {}).some(isUnlistable)) return UNLISTABLE;
     const origin = { source: 'file' as const, ...(signature ? { signature } : {}) };
     return (
       checkIntegrity(file, integrity) ?? {

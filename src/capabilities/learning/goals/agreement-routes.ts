@@ -61,7 +61,7 @@ const listGoldSet = operation({
 
 const judgeGoldSet = operation({
   operationId: 'judgeGoldSet',
-  summary: 'Judge the gold set again, with the rubric of the verifier or another one; nothing is stored',
+  summary: 'Judge the gold set again, with the rubric of the verifier or another one; needs `runs:create`, too',
   method: 'POST',
   path: `${VERIFIERS}/{verifierId}/gold-set:judge`,
   scope: 'goals:write',

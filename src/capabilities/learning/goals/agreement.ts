@@ -9,11 +9,14 @@ import type {
   JudgeAgreement,
 } from '../../../protocol/learning/goals.ts';
 import type { Verifier } from '../../../protocol/learning/verifiers.ts';
+import { perform } from '../../../runtime/change.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Visibility } from '../../../store/log.ts';
 import type { Store } from '../../../store/store.ts';
 import { EVEN_PERIODS } from '../../periods.ts';
 import type { Caller } from '../../request.ts';
 import { timestamp } from '../../timestamps.ts';
+import { type Audit, entryBy } from '../../trust/audit/door.ts';
 import type { Trial, TrialRequest, Verifiers } from '../verifiers/door.ts';
 import { calibrationFrom, holdGoal, type StoredVerdict } from './document.ts';
 import {
@@ -55,18 +58,23 @@ export interface ReviewedVerdict {
 interface AgreementNeeds {
   readonly verifiers: Pick<Verifiers, 'get' | 'judgedRun' | 'tryJudging'>;
   readonly secondJudges: Pick<SecondJudges, 'recent'>;
+  readonly audit: Pick<Audit, 'entry'>;
 }
 
 /** What is known about how far people agree with judges. Their disputes make the gold set of a verifier. */
 export class Agreement {
+  readonly #runtime: Pick<Runtime, 'store' | 'mutex'>;
   readonly #store: Pick<Store, 'read'>;
   readonly #verifiers: AgreementNeeds['verifiers'];
   readonly #secondJudges: Pick<SecondJudges, 'recent'>;
+  readonly #audit: AgreementNeeds['audit'];
 
-  constructor(store: Pick<Store, 'read'>, { verifiers, secondJudges }: AgreementNeeds) {
-    this.#store = store;
+  constructor(runtime: Pick<Runtime, 'store' | 'mutex'>, { verifiers, secondJudges, audit }: AgreementNeeds) {
+    this.#runtime = runtime;
+    this.#store = runtime.store;
     this.#verifiers = verifiers;
     this.#secondJudges = secondJudges;
+    this.#audit = audit;
   }
 
   /** The figures of a verifier; one that was removed keeps those of its verdicts. */
@@ -124,9 +132,12 @@ export class Agreement {
   ): Promise<GoldTrial | Refusal> {
     const verifier = await this.#verifiers.get(caller, verifierId);
     if (isRefusal(verifier)) return verifier;
+    if (!caller.scopes.has('runs:create')) return MAY_NOT_SPEND;
     const problem = trialProblem(verifier, rubric);
     if (problem) return refuse('validation_error', problem, { field: rubric === undefined ? 'verifierId' : 'rubric' });
     const spec = rubric === undefined ? verifier : { ...verifier, rubric };
+    const entry = entryBy(this.#audit, caller.subject, 'verifier.try', verifierId, { maxCostUsd });
+    await perform(this.#runtime, async () => entry);
     const items: GoldTrial['items'] = [];
     let costUsd = 0;
     for (const row of await this.#reviewed(caller, verifierId, undefined, limit)) {
@@ -190,6 +201,11 @@ function trialOf(verifierId: string, items: GoldTrial['items'], costUsd: number,
     items,
   };
 }
+
+/** A trial asks a model, as runs do. */
+const MAY_NOT_SPEND = refuse('forbidden', 'Judging the gold set also needs the scope runs:create.', {
+  scopeRequired: 'runs:create',
+});
 
 /** A caller who has gone away pays for nothing more. */
 const OVER: Trial = { overBudget: true, costUsd: 0 };

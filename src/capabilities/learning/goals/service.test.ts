@@ -58,7 +58,7 @@ const goals = new GoalService(host, {
   changes,
   contributing,
   reader,
-  agreement: new Agreement(runtime.store, { verifiers, secondJudges }),
+  agreement: new Agreement(runtime, { verifiers, secondJudges, audit: { entry: silent } }),
   plans: new GoalPlans(runtime.plans, STARTER_NEEDS.runs),
 });
 const settings = { standstillMax: 3, judgeTries: 2, judgeRetryMs: 1_000 };

@@ -28,8 +28,8 @@ export interface Verifiers {
   remove(caller: Caller, verifierId: string): Promise<Change | Refusal>;
   /** Judges a run. Whatever goes wrong, the answer is never `satisfied`. */
   judge(subject: Subject, request: JudgeRequest): Promise<Judgement>;
-  /** Judges a run by a specification without recording anything. */
-  tryJudging(subject: Pick<Subject, 'tenant'>, request: TrialRequest): Promise<Trial>;
+  /** Judges a run by a specification. Nothing is recorded but what it cost. */
+  tryJudging(by: Visibility, request: TrialRequest): Promise<Trial>;
   /** What a judge sees of a run; undefined if the run has expired. */
   judgedRun(from: Visibility, runId: string): Promise<JudgedRun | undefined>;
 }

@@ -1,5 +1,6 @@
 import { Models } from '../../ai/models/door.ts';
 import { defineCapability, optional } from '../../capability.ts';
+import { Costs } from '../../operations/costs/door.ts';
 import { Feedback } from '../../people/feedback/door.ts';
 import { bindRoutes } from '../../request.ts';
 import { Runs } from '../../running/runs/door.ts';
@@ -16,7 +17,7 @@ import { verifierSettings } from './settings.ts';
 export const verifiers = defineCapability({
   name: 'verifiers',
   provides: Verifiers,
-  needs: [Audit, Models, Runs, optional(Feedback)],
+  needs: [Audit, Costs, Models, Runs, optional(Feedback)],
   settings: verifierSettings,
   tables: VERIFIER_TABLES,
   nodes: () => VERIFIER_NODES,

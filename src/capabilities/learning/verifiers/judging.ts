@@ -32,6 +32,8 @@ interface Judge {
 
 /** The metadata member that marks judging runs. The mark alone has no effect: a judging run is waited for by its id. */
 export const JUDGE_MARK = 'verifier';
+/** The workflow of the runs in which models judge; what a model costs that judges without one counts as its costs, too. */
+export const JUDGE_WORKFLOW = 'capstan-judge';
 
 const ANNOTATIONS_MAX = 500;
 const MATERIAL_BYTES_MAX = 256 * 1_024;
@@ -123,7 +125,7 @@ export class Judging {
 
   async #workflowFor(from: Visibility, { kind, workflowId }: VerifierSpec): Promise<PinnedPlan | undefined> {
     const { runtime } = this.#host;
-    return kind === 'model' ? managementPlan(runtime, 'capstan-judge') : runtime.plans.current(from, workflowId!);
+    return kind === 'model' ? managementPlan(runtime, JUDGE_WORKFLOW) : runtime.plans.current(from, workflowId!);
   }
 
   #configurableFor({ maxCostUsd }: JudgeRequest, { kind, model }: VerifierSpec): Configurable {

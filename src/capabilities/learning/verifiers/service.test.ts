@@ -5,7 +5,7 @@ import { callerOf, openServiceHost } from '../../../../test/support/service-host
 import { performWithRival } from '../../../../test/support/starters.ts';
 import { isRefusal } from '../../../protocol/errors.ts';
 import type { VerifierRequest } from '../../../protocol/learning/verifiers.ts';
-import { perform } from '../../../runtime/change.ts';
+import { changeOf, perform } from '../../../runtime/change.ts';
 import { sql } from '../../../store/sql.ts';
 import { NODES } from '../../running/nodes/standard.ts';
 import type { JudgeRequest } from './door.ts';
@@ -18,7 +18,14 @@ const { host, store } = opened;
 const { runtime } = host;
 await registerShared(runtime, judging);
 const models = { seam: async () => ({ chunks: [] }) };
-const needs = { audit: { record: () => [] }, models, runs: { check: async () => undefined }, feedback: undefined };
+const costs = { countOutside: () => changeOf(undefined, []) };
+const needs = {
+  audit: { record: () => [] },
+  costs,
+  models,
+  runs: { check: async () => undefined },
+  feedback: undefined,
+};
 const verifiers = new VerifierService(host, { ...needs, judgeModel: undefined });
 const ada = callerOf('alpha');
 afterAll(opened.close);

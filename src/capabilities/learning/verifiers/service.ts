@@ -11,6 +11,7 @@ import { ownerOf } from '../../../store/definitions.ts';
 import type { Visibility } from '../../../store/log.ts';
 import type { Models } from '../../ai/models/door.ts';
 import type { Host } from '../../capability.ts';
+import type { Costs } from '../../operations/costs/door.ts';
 import type { Caller } from '../../request.ts';
 import { timestamp } from '../../timestamps.ts';
 import type { Audit } from '../../trust/audit/door.ts';
@@ -45,6 +46,7 @@ const VERIFIERS_MAX = 1_000;
 /** What verifiers need of other capabilities, and the model that judges without criteria. */
 interface VerifierNeeds extends Omit<JudgingNeeds, 'find'> {
   readonly models: Pick<Models, 'seam'>;
+  readonly costs: Pick<Costs, 'countOutside'>;
   readonly audit: Pick<Audit, 'record'>;
 }
 
@@ -52,13 +54,13 @@ interface VerifierNeeds extends Omit<JudgingNeeds, 'find'> {
 export class VerifierService implements Verifiers {
   readonly #host: Pick<Host, 'runtime'>;
   readonly #audit: VerifierNeeds['audit'];
-  readonly #models: VerifierNeeds['models'];
+  readonly #trialNeeds: Pick<VerifierNeeds, 'models' | 'costs'>;
   readonly #judging: Judging;
 
-  constructor(host: Pick<Host, 'runtime' | 'executor'>, { audit, models, ...needs }: VerifierNeeds) {
+  constructor(host: Pick<Host, 'runtime' | 'executor'>, { audit, models, costs, ...needs }: VerifierNeeds) {
     this.#host = host;
     this.#audit = audit;
-    this.#models = models;
+    this.#trialNeeds = { models, costs };
     this.#judging = new Judging(host, { ...needs, find: (from, verifierRef) => this.#find(from, verifierRef) });
   }
 
@@ -124,8 +126,8 @@ export class VerifierService implements Verifiers {
     return this.#judging.judge(subject, request);
   }
 
-  tryJudging({ tenant }: Pick<Subject, 'tenant'>, request: TrialRequest): Promise<Trial> {
-    return tryJudging(this.#host.runtime, this.#models, tenant, request);
+  tryJudging(by: Visibility, request: TrialRequest): Promise<Trial> {
+    return tryJudging(this.#host.runtime, this.#trialNeeds, by, request);
   }
 
   judgedRun(from: Visibility, runId: string): Promise<JudgedRun | undefined> {

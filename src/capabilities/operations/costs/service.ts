@@ -1,12 +1,15 @@
 import type { Static } from 'typebox';
+import type { ProviderUsage } from '../../../protocol/ai/models.ts';
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
 import type { CostSummary } from '../../../protocol/operations/costs.ts';
 import type { RunCost } from '../../../protocol/running/runs.ts';
+import { type Change, changeOf } from '../../../runtime/change.ts';
+import { RUN_PREFIX } from '../../../runtime/creation.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Visibility } from '../../../store/log.ts';
 import { bucketsOf, idsOf, type Period } from '../../periods.ts';
 import type { Costs } from './door.ts';
-import { type CostFigures, type CostRow, costsOf, dollars, sumCosts } from './records.ts';
+import { type CostFigures, type CostRow, costsOf, countCall, dollars, sumCosts } from './records.ts';
 
 /** Which runs to add up, and in buckets of which size. */
 interface SummaryRequest extends Visibility, Period {
@@ -18,9 +21,9 @@ type Summed<Names extends string> = CostFigures & Readonly<Record<Names, string>
 
 /** Adds up what model calls cost. */
 export class CostService implements Costs {
-  readonly #runtime: Pick<Runtime, 'store' | 'clock'>;
+  readonly #runtime: Pick<Runtime, 'store' | 'clock' | 'ids'>;
 
-  constructor(runtime: Pick<Runtime, 'store' | 'clock'>) {
+  constructor(runtime: Pick<Runtime, 'store' | 'clock' | 'ids'>) {
     this.#runtime = runtime;
   }
 
@@ -28,6 +31,12 @@ export class CostService implements Costs {
     if (runIds.length === 0) return new Map();
     const rows = await this.#runtime.store.read<CostRow>(costsOf(tenant, runIds));
     return new Map([...Map.groupBy(rows, ({ run_id }) => run_id)].map(([runId, own]) => [runId, costDocument(own)]));
+  }
+
+  countOutside({ tenant, workspace }: Visibility, workflowId: string, usage: ProviderUsage): Change {
+    // Costs are added up by the time in the ids of runs, so the call gets one that no run has.
+    const runId = this.#runtime.ids.next(RUN_PREFIX);
+    return changeOf(undefined, [countCall({ tenant, workspace, runId, workflowId }, usage)]);
   }
 
   async summary(request: SummaryRequest): Promise<CostSummary | Refusal> {

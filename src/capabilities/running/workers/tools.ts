@@ -70,8 +70,11 @@ export class WorkerTools implements ToolSource {
 
   async #call(type: WorkerTypeRow, args: JsonObject, by: ToolCaller): Promise<JsonObject> {
     const task = (await this.#find(by)) ?? (await this.#handOver(type, args, by));
-    if (isOpen(task)) return this.#wait(type, task);
-    const result = await resultOf(task, type, this.#runtime.schemas.of(by.tenant));
+    return isOpen(task) ? this.#wait(type, task, by) : this.#outputsOf(type, task);
+  }
+
+  async #outputsOf(type: WorkerTypeRow, task: TimedTaskRow): Promise<JsonObject> {
+    const result = await resultOf(task, type, this.#runtime.schemas.of(task.tenant));
     if ('error' in result) throw new ToolFailure(result.error.message);
     return result.outputs;
   }
@@ -104,12 +107,15 @@ export class WorkerTools implements ToolSource {
   }
 
   /** The call is made again when a worker has reported, at the deadline, and now and then to see whether there is one. */
-  async #wait(type: WorkerTypeRow, task: TimedTaskRow): Promise<never> {
+  async #wait(type: WorkerTypeRow, task: TimedTaskRow, by: ToolCaller): Promise<JsonObject> {
     const { store, clock } = this.#runtime;
     const { task_id: taskId, tenant, deadline, created_at: createdAt } = task;
     const now = clock.now();
     if (deadline !== null && now >= deadline) {
-      await store.commit([cancelTask(tenant, taskId)], { tenant });
+      const { committed: isOurs } = await store.commit([cancelTask(tenant, taskId)], { tenant });
+      // A worker may have reported since the task was read: what it was told is stored has to count.
+      const last = isOurs ? undefined : await this.#find(by);
+      if (last) return this.#outputsOf(type, last);
       throw new ToolFailure(timedOut(task.type_id).message);
     }
     const isToTell = task.state === 'queued' && task.is_told === 0 && !isServed(type.seen_at, task.now);

@@ -35,6 +35,11 @@ export interface Workflows {
     definition: WorkflowDefinition,
     options?: SharedRegistration,
   ): Promise<Change<RegisteredWorkflow> | Refusal>;
+  /**
+   * Removes what starts runs of shared workflows for tenants or workflows that `registerShared` was not called for since
+   * the start: those that the operator named before.
+   */
+  withdrawShared(): Promise<Change | Refusal>;
   /** Runs that have started keep their version; no new ones can be started. */
   remove(caller: Caller, workflowId: string): Promise<Change | Refusal>;
 }
@@ -94,3 +99,12 @@ export const OtherNodeTypes = extensionPoint<OtherNodesOf>('workflows.otherNodeT
 
 /** Where capabilities add to the change of a workflow. */
 export const WorkflowCompanions = extensionPoint<WorkflowCompanion>('workflows.companions');
+
+/** A workflow, and a tenant for which the host itself made companions of it. */
+export interface ServedWorkflow {
+  readonly tenant_name: string;
+  readonly workflow_id: string;
+}
+
+/** Where capabilities say of which workflows they have companions that the host itself made. */
+export const ServedWorkflows = extensionPoint<() => Promise<readonly ServedWorkflow[]>>('workflows.served');

@@ -7,8 +7,15 @@ import type { WorkflowDefinition } from '../../../protocol/running/workflows.ts'
 import { type Change, changeOf, perform } from '../../../runtime/change.ts';
 import { validatorFrom } from '../../../runtime/validation/schema-validator.ts';
 import type { Write } from '../../../store/sql.ts';
+import { hostCaller } from '../../host-caller.ts';
 import type { AuditRecord } from '../../trust/audit/door.ts';
-import { type RegisteredWorkflow, type WorkflowCompanion, WorkflowCompanions } from './door.ts';
+import {
+  type RegisteredWorkflow,
+  type ServedWorkflow,
+  ServedWorkflows,
+  type WorkflowCompanion,
+  WorkflowCompanions,
+} from './door.ts';
 import { WorkflowService } from './service.ts';
 
 const notes = { id: 'notes/0001', statements: ['CREATE TABLE notes (text TEXT NOT NULL)'] };
@@ -24,6 +31,9 @@ const ada = callerAs('ada');
 
 let companion: WorkflowCompanion | undefined;
 host.contributed.push(WorkflowCompanions.of(async (...about) => companion?.(...about) ?? changeOf(undefined, [])));
+
+let served: ServedWorkflow[] = [];
+host.contributed.push(ServedWorkflows.of(async () => served));
 
 const register = (definition: WorkflowDefinition) => perform(host.runtime, () => workflows.register(ada, definition));
 const noted = async (id: string): Promise<string[]> => {
@@ -114,5 +124,31 @@ describe('removing and replacing', () => {
     await perform(host.runtime, () => workflows.registerShared(definition));
     expect(isRefusal(await workflows.remove(ada, definition.id))).toBe(true);
     expect(isRefusal(await workflows.replace(ada, workflow([node('a')], [], { id: unique('unknown') })))).toBe(true);
+  });
+});
+
+describe('what starts runs of shared workflows', () => {
+  it('goes for every workflow and tenant that is not served any more, unless the tenant has its own', async () => {
+    const [shared, gone, own] = [workflow([node('a')]), workflow([node('a')]), workflow([node('a')])];
+    await register(own);
+    const servedFor = hostCaller('alpha');
+    await perform(host.runtime, () => workflows.registerShared(shared, { servedFor }));
+    served = ['alpha', 'beta'].flatMap((tenant_name) =>
+      [shared, gone].map(({ id }) => ({ tenant_name, workflow_id: id })),
+    );
+    served.push({ tenant_name: 'alpha', workflow_id: own.id });
+    const removed: string[][] = [];
+    companion = async ({ subject }, workflowId, definition) => {
+      expect(definition).toBeUndefined();
+      removed.push([subject.tenantName, workflowId]);
+      return changeOf(undefined, []);
+    };
+    await perform(host.runtime, () => workflows.withdrawShared());
+    companion = undefined;
+    expect(removed).toEqual([
+      ['alpha', gone.id],
+      ['beta', shared.id],
+      ['beta', gone.id],
+    ]);
   });
 });

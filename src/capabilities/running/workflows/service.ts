@@ -25,11 +25,14 @@ import {
 import type { Unit } from '../../../store/sql.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import type { Host } from '../../capability.ts';
+import { hostCaller } from '../../host-caller.ts';
 import type { Caller } from '../../request.ts';
 import { type Audit, entryBy } from '../../trust/audit/door.ts';
 import {
   OtherNodeTypes,
   type RegisteredWorkflow,
+  type ServedWorkflow,
+  ServedWorkflows,
   type StoredVersion,
   WorkflowCompanions,
   WorkflowDoubts,
@@ -56,6 +59,8 @@ export class WorkflowService implements Workflows {
   readonly #needs: WorkflowNeeds;
   /** Of the operator, who is trusted: checked without a thread, which would take longer to start than the rest. */
   readonly #ownSchemas = localSchemaValidator();
+  /** For whom which shared workflows are served since the start, as `servedKey` names them. */
+  readonly #served = new Set<string>();
 
   constructor(host: Pick<Host, 'runtime' | 'extensions'>, needs: WorkflowNeeds) {
     this.#host = host;
@@ -171,9 +176,30 @@ export class WorkflowService implements Workflows {
 
   /** What starts runs of a shared workflow, for one tenant; nothing if the tenant has a workflow of that id itself. */
   async #sharedCompanions(caller: Caller | undefined, definition: WorkflowDefinition): Promise<Change | Refusal> {
-    const current = caller && (await this.#current(caller, definition.id));
-    const isReplaced = current !== undefined && current.owner !== HOST_OWNER;
-    return !caller || isReplaced ? unchanged(undefined) : this.#companions(caller, definition.id, definition);
+    if (!caller || (await this.#isReplaced(caller, definition.id))) return unchanged(undefined);
+    this.#served.add(servedKey({ tenant_name: caller.subject.tenantName, workflow_id: definition.id }));
+    return this.#companions(caller, definition.id, definition);
+  }
+
+  async #isReplaced(caller: Caller, workflowId: string): Promise<boolean> {
+    const current = await this.#current(caller, workflowId);
+    return current !== undefined && current.owner !== HOST_OWNER;
+  }
+
+  async withdrawShared(): Promise<Change | Refusal> {
+    const found = await Promise.all(this.#host.extensions(ServedWorkflows).map((served) => served()));
+    const former = new Map(found.flat().map((served) => [servedKey(served), served]));
+    for (const key of this.#served) former.delete(key);
+    const changes: Change[] = [];
+    for (const { tenant_name: tenantName, workflow_id: workflowId } of former.values()) {
+      const caller = hostCaller(tenantName);
+      // A trigger that the tenant's own workflow has, too, was taken over as it was.
+      if (await this.#isReplaced(caller, workflowId)) continue;
+      const change = await this.#companions(caller, workflowId, undefined);
+      if (isRefusal(change)) return change;
+      changes.push(change);
+    }
+    return and(unchanged(undefined), ...changes);
   }
 
   async remove(caller: Caller, workflowId: string): Promise<Change | Refusal> {
@@ -251,6 +277,10 @@ export class WorkflowService implements Workflows {
     }
     return and(unchanged(undefined), ...changes);
   }
+}
+
+function servedKey({ tenant_name, workflow_id }: ServedWorkflow): string {
+  return JSON.stringify([tenant_name, workflow_id]);
 }
 
 function registeredFrom(row: WorkflowRow): RegisteredWorkflow {

@@ -1,13 +1,13 @@
 import { defineCapability } from '../../capability.ts';
 import { bindRoutes } from '../../request.ts';
 import { Runs } from '../../running/runs/door.ts';
-import { WorkflowCompanions } from '../../running/workflows/door.ts';
+import { type ServedWorkflow, ServedWorkflows, WorkflowCompanions } from '../../running/workflows/door.ts';
 import { Audit } from '../../trust/audit/door.ts';
 import { HORIZON } from '../starter/rules.ts';
 import { StarterWork } from '../starter/work.ts';
 import { Schedules } from './door.ts';
 import { SCHEDULE_WORK, scheduleFamily } from './family.ts';
-import { SCHEDULE_TABLES } from './records.ts';
+import { SCHEDULE_TABLES, SCHEDULED_BY_HOST } from './records.ts';
 import { routes } from './routes.ts';
 import { ScheduleService } from './service.ts';
 import { triggerCompanion } from './triggers.ts';
@@ -27,7 +27,10 @@ export const schedules = defineCapability({
       advertise: () => ({ scheduling: { supported: true, cron: true, delayed: true, maxFutureHorizon: HORIZON } }),
       routes: bindRoutes(routes, { starters: service }),
       work: { [SCHEDULE_WORK]: { handle } },
-      extensions: [WorkflowCompanions.of(triggerCompanion(service))],
+      extensions: [
+        WorkflowCompanions.of(triggerCompanion(service)),
+        ServedWorkflows.of(() => host.runtime.store.read<ServedWorkflow>(SCHEDULED_BY_HOST)),
+      ],
     };
   },
 });

@@ -1,7 +1,9 @@
 import type { MissedPolicy } from '../../../protocol/starting/schedules.ts';
 import type { Visibility } from '../../../store/log.ts';
+import { workflowsOfOwner } from '../../../store/owned-rows.ts';
 import { type Statement, sql } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
+import { HOST_IDENTITY } from '../../host-caller.ts';
 import { STARTER_COLUMNS, type StarterColumns, type StarterTable } from '../starter/records.ts';
 
 /** The tables of schedules. */
@@ -94,3 +96,6 @@ export function schedulesOf({ tenant, workspace }: Visibility, workflowId: strin
     owner,
   );
 }
+
+/** The workflows whose schedules belong to the host itself, as ServedWorkflows. */
+export const SCHEDULED_BY_HOST: Statement = workflowsOfOwner(SCHEDULES, HOST_IDENTITY);

@@ -3,14 +3,14 @@ import { hostSettings } from '../../host-settings.ts';
 import { bindRoutes } from '../../request.ts';
 import { Events } from '../../running/events/door.ts';
 import { Runs } from '../../running/runs/door.ts';
-import { WorkflowCompanions } from '../../running/workflows/door.ts';
+import { type ServedWorkflow, ServedWorkflows, WorkflowCompanions } from '../../running/workflows/door.ts';
 import { joinSettings } from '../../settings.ts';
 import { Audit } from '../../trust/audit/door.ts';
 import { triggerCompanion } from './companion.ts';
 import { Triggers } from './door.ts';
 import { EventTriggers } from './reactions.ts';
 import { HookReceiver } from './receiving.ts';
-import { TRIGGER_TABLES, TRIGGER_WORK } from './records.ts';
+import { TRIGGER_TABLES, TRIGGER_WORK, TRIGGERED_BY_HOST } from './records.ts';
 import { routes } from './routes.ts';
 import { triggerSealer } from './secrets.ts';
 import { TriggerService } from './service.ts';
@@ -46,7 +46,10 @@ export const triggers = defineCapability({
       reactions: [awaited.reaction],
       onAppend: [awaited.onAppend],
       onHint: awaited.tenants.onHint,
-      extensions: [WorkflowCompanions.of(triggerCompanion(service))],
+      extensions: [
+        WorkflowCompanions.of(triggerCompanion(service)),
+        ServedWorkflows.of(() => runtime.store.read<ServedWorkflow>(TRIGGERED_BY_HOST)),
+      ],
       prepare: () => awaited.tenants.load(),
     };
   },

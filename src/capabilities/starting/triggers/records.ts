@@ -7,10 +7,12 @@ import {
   type OwnedTable,
   setOwned,
   updateOwned,
+  workflowsOfOwner,
 } from '../../../store/owned-rows.ts';
 import { addOrWakeEach } from '../../../store/queue.ts';
 import { type Param, type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
+import { HOST_IDENTITY } from '../../host-caller.ts';
 import { SUBJECT_COLUMNS, type SubjectColumns } from '../../subject-columns.ts';
 
 /** The tables of triggers. */
@@ -151,6 +153,9 @@ export function triggersOfWorkflow({ tenant, workspace }: Visibility, workflowId
     workspace ?? '',
   );
 }
+
+/** The workflows whose triggers belong to the host itself, as ServedWorkflows. */
+export const TRIGGERED_BY_HOST: Statement = workflowsOfOwner(TRIGGERS, HOST_IDENTITY);
 
 /** The trigger whose URL has this secret part, or had it until lately. */
 export function findByPath(pathHash: string): Statement {

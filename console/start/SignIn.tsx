@@ -20,6 +20,8 @@ const PROBLEMS: Readonly<Record<SignInProblem, string>> = {
   'other-browser': 'The sign-in was not begun in this browser, or took too long. Try again.',
   'not-confirmed': 'The identity provider did not confirm the sign-in. Try again.',
   'no-access': 'Your account has no access to this host. Ask who runs it.',
+  'too-long':
+    'What your identity provider says about you is too long for a cookie. Sign in with a key, or ask who runs this host to have fewer claims sent.',
 };
 
 /** Signing in with a key, or with a token of the identity provider. Neither is kept by the page. */

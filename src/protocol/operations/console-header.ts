@@ -5,6 +5,6 @@
 export const CONSOLE_HEADER = 'x-capstan-console';
 
 /** Why a sign-in at the identity provider failed, as the address of the sign-in page has it. */
-export const SIGN_IN_PROBLEMS = ['other-browser', 'not-confirmed', 'no-access'] as const;
+export const SIGN_IN_PROBLEMS = ['other-browser', 'not-confirmed', 'no-access', 'too-long'] as const;
 /** One of SIGN_IN_PROBLEMS. */
 export type SignInProblem = (typeof SIGN_IN_PROBLEMS)[number];

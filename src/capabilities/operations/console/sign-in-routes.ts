@@ -72,21 +72,34 @@ const finishSignIn = operation({
     if (code === undefined) return failed(request, 'not-confirmed');
     const tokens = await signIn.finish(returnTo(request), code, pending);
     if (isRefusal(tokens)) return failed(request, 'not-confirmed');
-    const credential = await firstKnown(tokens, services);
-    if (credential === undefined) return failed(request, 'no-access');
+    const credentials = await knownAmong(tokens, services);
+    if (credentials.length === 0) return failed(request, 'no-access');
     // The other cookie lapses by itself; the identity provider takes a code once.
-    const session = await sessions.open(credential, placeOf(request));
+    const session = await firstSession(credentials, request, sessions);
+    if (session === undefined) return failed(request, 'too-long');
     return redirect(`${request.origin}/console/${pending.next}`, session);
   },
 });
 
-/** An issuer makes tokens for the API or for the client: the first that the host takes is the credential. */
-async function firstKnown(tokens: readonly string[], { authorization }: Services): Promise<string | undefined> {
+/** An issuer makes tokens for the API or for the client: those that the host takes are credentials. */
+async function knownAmong(tokens: readonly string[], { authorization }: Services): Promise<string[]> {
+  const known: string[] = [];
   for (const token of tokens) {
-    const caller = await authorization.authenticate(credentialOf(token));
-    if (!isRefusal(caller)) return token;
+    if (!isRefusal(await authorization.authenticate(credentialOf(token)))) known.push(token);
   }
-  return undefined;
+  return known;
+}
+
+/** Browsers drop cookies that are longer than that, without a word. */
+const COOKIE_MAX = 4_096;
+
+async function firstSession(
+  credentials: readonly string[],
+  request: Parameters<typeof placeOf>[0],
+  sessions: ConsoleSessionService,
+): Promise<string | undefined> {
+  const cookies = await Promise.all(credentials.map((credential) => sessions.open(credential, placeOf(request))));
+  return cookies.find(({ length }) => length <= COOKIE_MAX);
 }
 
 /** Back to the page, which has words for what went wrong: texts in an address could be anybody's. */
@@ -105,7 +118,8 @@ function returnTo({ origin }: Pick<Request, 'origin'>): string {
 /** A path of the console and nothing else: neither another host nor another part of this one. */
 function withinConsole(next = 'runs'): string {
   const path = next.replace(/^\/+/, '');
-  return /^[\w/?=&%.,:@~+-]*$/.test(path) && !path.includes('..') && !path.includes('//') ? path : 'runs';
+  // Browsers take an encoded dot in a path for a dot.
+  return /^[\w/?=&%.,:@~+-]*$/.test(path) && !/\.\.|%2e|\/\//i.test(path) ? path : 'runs';
 }
 
 /** The operations that sign people in at the identity provider. */

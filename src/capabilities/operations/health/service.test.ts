@@ -36,6 +36,7 @@ const limits = {
   storagePerTenant: 1,
   retentionMs: 1,
   retentionOf: new Map<string, number>(),
+  metricsAccess: 'public' as const,
 };
 
 it('tells of the newest runs which nodes are slow, however many events older ones have', async () => {

@@ -65,11 +65,18 @@ describe('capstan init', () => {
     expect(pushed).toMatchObject({ code: 0, output: 'remind-of-invoice: version 1\n' });
     const { body } = await host.as('owner').get('/v1/host/capstan/workflows?limit=200');
     expect(body.items.find(({ id }: { id: string }) => id === 'remind-of-invoice')).toMatchObject({ shared: false });
+    for (const id of ['a-b', 'a_b']) {
+      const alike = { id, version: '1', nodes: [{ id: 'a', typeId: 'core.noop' }] };
+      expect((await host.as('owner').post('/v1/host/capstan/workflows', alike)).status).toBe(201);
+    }
     const pulled = join(newFolder(), 'pulled');
     const asCode = await runProgram(['workflows', 'pull', pulled, '--code'], environment);
     expect(asCode, asCode.output).toMatchObject({ code: 0 });
     expect(readFileSync(join(pulled, 'remind-of-invoice.ts'), 'utf8')).toContain("node('invoice', 'acme.fetchInvoice'");
-    expect(await runProgram(['workflows', 'push', pulled], environment)).toEqual(pushed);
+    const again = await runProgram(['workflows', 'push', pulled], environment);
+    expect(again.code, again.output).toBe(0);
+    const lines = ['a-b: version 1', 'a_b: version 1', 'remind-of-invoice: version 1'];
+    expect(again.output.trim().split('\n').toSorted()).toEqual(lines);
     await stop(host);
   });
 

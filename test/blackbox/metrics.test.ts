@@ -31,22 +31,22 @@ const asking = node('ask', 'core.openwop.http.fetch', {
   inputs: { body: fixed({ ask: true }) },
 });
 
-/** The value of a metric with all its labels, as it is in the text; 0 if it is not there. */
-async function metric({ anonymous }: TestHost, name: string): Promise<number> {
-  const { text } = await anonymous.get('/metrics');
-  const line = text.split('\n').find((each) => each.startsWith(`${name} `));
-  return Number(line?.slice(name.length + 1) ?? 0);
+/** The values of metrics with all their labels, as they are in one answer; 0 for one that is not there. */
+async function metrics({ anonymous }: TestHost, names: readonly string[]): Promise<number[]> {
+  const lines = (await anonymous.get('/metrics')).text.split('\n');
+  return names.map((name) => Number(lines.find((each) => each.startsWith(`${name} `))?.slice(name.length + 1) ?? 0));
 }
+
+const metric = async (host: TestHost, name: string): Promise<number> => (await metrics(host, [name]))[0]!;
 
 const reaches = (host: TestHost, name: string, isWanted: (value: number) => boolean): Promise<number> =>
   until(() => metric(host, name), isWanted);
 
 /** How much metrics have grown by what happens meanwhile. */
 async function growth(host: TestHost, names: readonly string[], happens: () => Promise<unknown>): Promise<number[]> {
-  const read = (): Promise<number[]> => Promise.all(names.map((name) => metric(host, name)));
-  const before = await read();
+  const before = await metrics(host, names);
   await happens();
-  return (await read()).map((value, index) => value - before[index]!);
+  return (await metrics(host, names)).map((value, index) => value - before[index]!);
 }
 
 onEachStore(

@@ -113,7 +113,16 @@ describe('signing in at an identity provider', () => {
     expect(answer.location).toBe(problem('no-access'));
   });
 
-  it.each(['//evil.example', 'https://evil.example', '../../v1', 'a//b'])(
+  it('says so if what the issuer says about the person does not fit into a cookie', async () => {
+    const { claims } = provider;
+    provider.claims = { ...claims, groups: Array.from({ length: 300 }, (_, index) => `group-${index}`) };
+    const { begun, back } = await gone();
+    const answer = await get(back, begun.cookie);
+    provider.claims = claims;
+    expect(answer.location).toBe(problem('too-long'));
+  });
+
+  it.each(['//evil.example', 'https://evil.example', '../../v1', 'a//b', '%2e%2e/v1'])(
     'leads to no other place: %s',
     async (next) => {
       const { begun, back } = await gone(`?next=${encodeURIComponent(next)}`);

@@ -7,14 +7,10 @@ import { type Change, changeOf } from '../../../runtime/change.ts';
 import { RUN_PREFIX } from '../../../runtime/creation.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Visibility } from '../../../store/log.ts';
-import { bucketsOf, idsOf, type Period } from '../../periods.ts';
+import { bucketsOf, idsOf } from '../../periods.ts';
+import type { SummaryRequest } from '../../summary-query.ts';
 import type { Costs } from './door.ts';
 import { type CostFigures, type CostRow, costsOf, countCall, dollars, sumCosts } from './records.ts';
-
-/** Which runs to add up, and in buckets of which size. */
-interface SummaryRequest extends Visibility, Period {
-  readonly workflowId?: string | undefined;
-}
 
 type Figures = Omit<CostSummary, 'buckets' | 'workflows' | 'models'>;
 type Summed<Names extends string> = CostFigures & Readonly<Record<Names, string>> & { readonly runs: number };

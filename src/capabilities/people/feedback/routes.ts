@@ -1,15 +1,8 @@
-import { Type } from 'typebox';
 import { NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
-import { Closed, OneOf, Timestamp } from '../../../protocol/format/schema.ts';
-import {
-  Annotation,
-  AnnotationCreate,
-  AnnotationList,
-  BUCKETS,
-  FeedbackSummary,
-} from '../../../protocol/people/annotations.ts';
+import { Annotation, AnnotationCreate, AnnotationList, FeedbackSummary } from '../../../protocol/people/annotations.ts';
 import { RunParams } from '../../../protocol/running/runs.ts';
 import { type About, answer, reply, route, transact } from '../../request.ts';
+import { SummaryQuery, summaryRequest } from '../../summary-query.ts';
 import { listText } from './list.ts';
 import type { FeedbackService } from './service.ts';
 
@@ -71,26 +64,11 @@ const summarizeFeedback = operation({
   method: 'GET',
   path: '/v1/host/capstan/feedback/summary',
   scope: 'feedback:read',
-  query: Closed({
-    workflowId: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
-    since: Type.Optional(Timestamp),
-    until: Type.Optional(Timestamp),
-    bucket: Type.Optional(OneOf(BUCKETS, { description: 'In UTC; day by default' })),
-  }),
+  query: SummaryQuery,
   replies: { 200: FeedbackSummary },
   refusals: [400],
-  handle: async ({ caller: { subject }, query }, { feedback }) => {
-    const { workflowId, since, until, bucket = 'day' } = query;
-    const outcome = await feedback.summary({
-      tenant: subject.tenant,
-      workspace: subject.workspace,
-      workflowId,
-      since: since === undefined ? undefined : Date.parse(since),
-      until: until === undefined ? undefined : Date.parse(until),
-      bucket,
-    });
-    return answer(200, outcome);
-  },
+  handle: async ({ caller: { subject }, query }, { feedback }) =>
+    answer(200, await feedback.summary(summaryRequest(subject, query))),
 });
 
 /** The routes of feedback. */

@@ -1,5 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SECTIONS } from '../../console/operations/search.ts';
 import { barriers, launchBrowser } from '../support/browser.ts';
 import { enter, PAYLOADS, unexpected } from '../support/console.ts';
 import { node, register, unique, workflow } from '../support/definitions.ts';
@@ -7,20 +8,6 @@ import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
 import { shoot } from '../support/screenshots.ts';
 
 /** Operations and quality in a real browser, against a real host. */
-
-const SECTIONS = [
-  'host',
-  'keys',
-  'audit',
-  'workers',
-  'triggers',
-  'webhooks',
-  'schedules',
-  'prompts',
-  'agents',
-  'tools',
-  'packs',
-];
 
 describe('the operations and quality pages', () => {
   let host: TestHost;

@@ -8,9 +8,10 @@ import { quantile } from './statistics.ts';
 
 /**
  * How a run is asked for. `accepted`: POST alone, and at last everything has to have ended; `ended`: POST, then a long
- * poll until the run has ended; `called`: one request that is answered when the work is done.
+ * poll until the run has ended; `call`: one request to a host, which answers with the result of the run; `called`: the
+ * same to a program that does nothing else.
  */
-export type Way = 'accepted' | 'ended' | 'called';
+export type Way = 'accepted' | 'ended' | 'call' | 'called';
 
 /** What is asked of a server. The load ends after so many runs or so many seconds, whichever is named. */
 export interface Load {
@@ -81,6 +82,12 @@ const WAYS: Record<Way, (ask: Ask, workflowId: string) => Promise<unknown>> = {
       ({ isComplete, lastEventSeq: last } = polled);
       if (isComplete && polled.runStatus !== 'completed') throw new Error(`a run ended as ${polled.runStatus}`);
     }
+  },
+  call: async (ask, workflowId) => {
+    const { status, text } = await ask('POST', '/v1/host/capstan/calls', { workflowId });
+    if (status !== 200) throw new Error(`a call was refused with ${status}: ${text}`);
+    const { status: runStatus } = JSON.parse(text) as { status: string };
+    if (runStatus !== 'completed') throw new Error(`a run ended as ${runStatus}`);
   },
   called: async (ask) => {
     const { status, text } = await ask('POST', '', {});

@@ -33,6 +33,7 @@ import { inbox } from './people/inbox/index.ts';
 import { interrupts } from './people/interrupts/index.ts';
 import { ancestry } from './running/ancestry/index.ts';
 import { artifacts } from './running/artifacts/index.ts';
+import { calls } from './running/calls/index.ts';
 import { debugBundle } from './running/debug-bundle/index.ts';
 import { diff } from './running/diff/index.ts';
 import { events } from './running/events/index.ts';
@@ -100,6 +101,7 @@ const ALL = [
   mcpClient,
   health,
   trials,
+  calls,
   webConsole,
   standardNodes,
 ] as const;

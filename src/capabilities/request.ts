@@ -74,6 +74,11 @@ export interface Route<S> extends RouteContract {
   /** Refuses a body for a reason that takes precedence over the rest of its schema. */
   first?(body: unknown): Refusal | undefined;
   handle(request: Request, services: S): Answer | Promise<Answer>;
+  /**
+   * What the caller gets in place of the reply, once that is committed: the result of what was accepted. A retry with the
+   * same idempotency key waits for the same.
+   */
+  followUp?(request: Request, accepted: unknown, services: S): Promise<Reply | Refusal>;
 }
 
 /** A route together with the services that its handler uses: ready to be mounted. */
@@ -81,6 +86,7 @@ export interface BoundRoute extends RouteContract {
   before?(request: About): Promise<Refusal | undefined>;
   first?(body: unknown): Refusal | undefined;
   handle(request: Request): Answer | Promise<Answer>;
+  followUp?(request: Request, accepted: unknown): Promise<Reply | Refusal>;
 }
 
 type Of<T> = T extends TSchema ? Static<T> : undefined;
@@ -99,16 +105,18 @@ export function route<S>() {
       before?(request: About<Of<P>>, services: S): Promise<Refusal | undefined>;
       first?(body: unknown): Refusal | undefined;
       handle(request: Request<Of<P>, Of<Q>, Of<B>>, services: S): Answer | Promise<Answer>;
+      followUp?(request: Request<Of<P>, Of<Q>, Of<B>>, accepted: unknown, services: S): Promise<Reply | Refusal>;
     },
   ): Route<S> => definition as Route<S>; // The edge has validated params, query and body against the schemas.
 }
 
 /** Gives routes the services that their handlers use. */
 export function bindRoutes<S>(routes: readonly Route<S>[], services: S): BoundRoute[] {
-  return routes.map(({ before, handle, ...contract }) => ({
+  return routes.map(({ before, handle, followUp, ...contract }) => ({
     ...contract,
     ...(before ? { before: (about: About) => before(about, services) } : {}),
     handle: (request: Request) => handle(request, services),
+    ...(followUp ? { followUp: (request: Request, accepted: unknown) => followUp(request, accepted, services) } : {}),
   }));
 }
 

@@ -65,6 +65,7 @@ import type {
 } from '../protocol/people/annotations.ts';
 import type { InboxItem } from '../protocol/people/inbox.ts';
 import type { InterruptView, ResolveReply, ResolveRequest } from '../protocol/people/interrupts.ts';
+import type { CallPending, CallRequest, CallResult } from '../protocol/running/calls.ts';
 import type { ForkReply, ForkRequest } from '../protocol/running/forks.ts';
 import type { DebugBundle, RunAncestry, RunDiff } from '../protocol/running/inspection.ts';
 import type { RunStatus } from '../protocol/running/run-status.ts';
@@ -296,6 +297,9 @@ export const OPERATIONS = {
     `${HOST}/workers/tasks/{taskId}:suspend`,
     { takes: 'body' },
   ),
+  callWorkflow: operation<{ body: CallRequest; reply: CallResult | CallPending }>()('POST', `${HOST}/calls`, {
+    takes: 'body',
+  }),
   tryNode: operation<{ body: TrialRequest; reply: CreateRunReply }>()('POST', `${HOST}/trials`, { takes: 'body' }),
   validateWorkflow: operation<{ body: AuthoredWorkflow; reply: { readonly warnings: readonly WorkflowWarning[] } }>()(
     'POST',

@@ -50,7 +50,7 @@ function mount(app: FastifyInstance, route: BoundRoute, options: OperationOption
     ...(route.scope === 'public' && route.before ? { onRequest: tokenCheck(route.before, options) } : {}),
     handler: async (request, reply) => {
       options.runtime.watchdog.note(`${route.method} ${route.path}`);
-      const answer = await answerOnce(request, route, check, options);
+      const answer = await followUp(request, route, await answerOnce(request, route, check, options), options);
       if ('replay' in answer) return sendReplay(reply, answer);
       if (isRefusal(answer)) return sendRefusal(reply, answer);
       const refusal = answer.stream && options.openStream(request, reply);
@@ -65,6 +65,20 @@ function mount(app: FastifyInstance, route: BoundRoute, options: OperationOption
       return reply;
     },
   });
+}
+
+/** Lets a route that only accepts what was asked wait for the result; no key is held meanwhile. */
+async function followUp(
+  request: FastifyRequest,
+  route: BoundRoute,
+  answer: Reply | Refusal | Replay,
+  options: OperationOptions,
+): Promise<Reply | Refusal | Replay> {
+  if (!route.followUp || isRefusal(answer)) return answer;
+  if (!('replay' in answer)) return route.followUp(requestOf(request, options), answer.body);
+  if (answer.replay.status >= 400) return answer;
+  const result = await route.followUp(requestOf(request, options), JSON.parse(answer.replay.text));
+  return isRefusal(result) ? result : { ...result, headers: { ...result.headers, ...REPLAYED } };
 }
 
 /** Waits for the caller's turn; whoever has no credential is no tenant. */
@@ -240,7 +254,10 @@ function requestCheck(route: BoundRoute, options: OperationOptions): Check {
   };
 }
 
+/** The header of an answer to a request that was handled before. */
+const REPLAYED = { 'openwop-Idempotent-Replay': 'true' };
+
 function sendReplay(reply: FastifyReply, { replay }: Replay): FastifyReply {
-  reply.code(replay.status).headers(replay.headers).header('openwop-Idempotent-Replay', 'true');
+  reply.code(replay.status).headers(replay.headers).headers(REPLAYED);
   return replay.text === '' ? reply.send() : reply.type(JSON_TYPE).send(replay.text);
 }

@@ -131,6 +131,14 @@ const FIELDS: Readonly<Record<string, Fields>> = {
     'workers',
     'is given back while it waits, and handed over with what has come',
   ]),
+  callWorkflow: {
+    ...all('workflowId inputs tags metadata', [
+      'calls',
+      'answers with what its last nodes gave, and leaves a run as any other',
+    ]),
+    configurable: ['calls', 'takes options of the run, and refuses what a run would refuse'],
+    waitSeconds: ['calls', 'waits no longer than it was asked to'],
+  },
   tryNode: all('typeId config inputs', ['trials', 'runs with its config and inputs, and leaves no workflow behind']),
   listWorkflows: paged('workflows', 'lists pages without showing a workflow twice or missing one'),
   registerWorkflow: WORKFLOW,

@@ -1,7 +1,7 @@
 import { door } from '../../capability.ts';
 import type { Polling } from './polling.ts';
 
-export { waitUntilSettled } from './settled.ts';
+export { isSettled, waitUntilSettled } from './settled.ts';
 
 /** Reading the event logs of runs. */
 export type Events = Polling;

@@ -30,6 +30,6 @@ export async function waitUntilSettled(
 }
 
 /** Whether waiting longer is useless: the run has ended, or waits for a person. */
-function isSettled(status: string): boolean {
+export function isSettled(status: string): boolean {
   return isTerminalStatus(status) || status === 'paused' || status === 'waiting-approval' || status === 'waiting-input';
 }

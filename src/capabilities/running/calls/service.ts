@@ -1,0 +1,91 @@
+import { finalOutputs } from '../../../engine/run/final-outputs.ts';
+import { type Run, statusOf } from '../../../engine/run/run.ts';
+import { snapshotOf } from '../../../engine/run/snapshot.ts';
+import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
+import type { CallRequest, CallResult } from '../../../protocol/running/calls.ts';
+import { and, type Change, changeOf } from '../../../runtime/change.ts';
+import type { AppendListener } from '../../../runtime/hub.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
+import type { StartedRun } from '../../../runtime/start-run.ts';
+import { withTimeout } from '../../../system/clock.ts';
+import { sha256Hex } from '../../../system/digest.ts';
+import type { Caller } from '../../request.ts';
+import { type Events, isSettled, waitUntilSettled } from '../events/door.ts';
+import type { RunRequest, Runs } from '../runs/door.ts';
+
+/** How long a call listens to its run before it reads the log instead: another host may have taken the run over. */
+const LISTEN_MS = 1_000;
+
+/** What came of a run, or how it stands. */
+export type Called = Pick<CallResult, 'status' | 'outputs' | 'error'>;
+
+/**
+ * Runs that whoever starts them waits for. Most end within milliseconds, on the host that took the call: it hears of the
+ * end from the commit itself, and reads nothing.
+ */
+export class CallService {
+  readonly #runtime: Runtime;
+  readonly #needs: { readonly runs: Pick<Runs, 'create'>; readonly events: Pick<Events, 'poll'> };
+  /** The runs that are listened to. */
+  readonly #awaited = new Map<string, PromiseWithResolvers<Called>>();
+
+  constructor(runtime: Runtime, needs: { readonly runs: Pick<Runs, 'create'>; readonly events: Pick<Events, 'poll'> }) {
+    this.#runtime = runtime;
+    this.#needs = needs;
+  }
+
+  /** Starts the run of a call. From its commit on it is listened to; whoever performs the change asks for the result. */
+  async start(
+    caller: Caller,
+    { workflowId, inputs = {}, configurable = {}, tags, metadata }: CallRequest,
+    trace: RunRequest['trace'],
+  ): Promise<Change<StartedRun> | Refusal> {
+    const asked = { workflowId, inputs, configurable, tags, metadata, trace, exclusive: false };
+    const start = await this.#needs.runs.create(caller, asked);
+    if (isRefusal(start)) return start;
+    const listen = () => this.#awaited.set(start.result.runId, Promise.withResolvers());
+    return and(start, changeOf(undefined, [], { announce: [listen] }));
+  }
+
+  readonly onAppend: AppendListener = ({ run }) => {
+    const awaited = this.#awaited.get(run.facts.runId);
+    if (awaited && isSettled(statusOf(run))) awaited.resolve(calledOf(run));
+  };
+
+  /** Waits until a run has ended or needs a person, or the time is up; undefined if the run is gone. */
+  async result(
+    { subject }: Caller,
+    runId: string,
+    { waitMs, signal }: { readonly waitMs: number; readonly signal: AbortSignal },
+  ): Promise<Called | undefined> {
+    const { clock, reader } = this.#runtime;
+    const giveUpAt = clock.now() + waitMs;
+    const heard = await this.#listen(runId, Math.min(waitMs, LISTEN_MS));
+    if (heard) return heard;
+    const row = await reader.row(subject, runId);
+    if (!row) return undefined;
+    const waiting = { waitMs: Math.max(0, giveUpAt - clock.now()), signal };
+    await waitUntilSettled({ events: this.#needs.events, clock }, row, waiting);
+    return reader.view(subject, runId, ({ run }) => calledOf(run));
+  }
+
+  async #listen(runId: string, ms: number): Promise<Called | undefined> {
+    const awaited = this.#awaited.get(runId);
+    if (!awaited) return undefined;
+    try {
+      return await withTimeout(this.#runtime.clock, ms, awaited.promise);
+    } finally {
+      this.#awaited.delete(runId);
+    }
+  }
+}
+
+function calledOf(run: Run): Called {
+  const snapshot = snapshotOf(run, sha256Hex);
+  const { status, error } = snapshot;
+  return {
+    status,
+    outputs: finalOutputs(snapshot, run.plan.definition) as Called['outputs'],
+    ...(error ? { error: { code: error.code, message: error.message } } : {}),
+  };
+}

@@ -1,0 +1,50 @@
+import { afterAll, describe, expect, it } from 'vitest';
+import { callerAs, openCapabilityHost } from '../../../../test/support/capability-host.ts';
+import { node, workflow } from '../../../../test/support/definitions.ts';
+import { registerShared } from '../../../../test/support/register-shared.ts';
+import { isRefusal } from '../../../protocol/errors.ts';
+import { perform } from '../../../runtime/change.ts';
+import { EventService } from '../events/service.ts';
+import { RunService } from '../runs/service.ts';
+import { CallService } from './service.ts';
+
+const host = await openCapabilityHost();
+afterAll(() => host.close());
+
+const { runtime, clock } = host;
+const needs = { runs: new RunService(host, { models: [] }), events: new EventService(runtime) };
+const ada = callerAs('ada');
+const waiting = { waitMs: 30_000, signal: new AbortController().signal };
+const quick = workflow([node('a')]);
+await registerShared(runtime, quick);
+
+async function called(calls: CallService): Promise<string> {
+  const started = await perform(runtime, () => calls.start(ada, { workflowId: quick.id }, undefined));
+  if (isRefusal(started)) throw new Error(started.message);
+  return started.runId;
+}
+
+describe('the result of a call', () => {
+  it('is heard from the commit, without a look at the log', async () => {
+    const calls = new CallService(runtime, { ...needs, events: { poll: () => Promise.reject(new Error('a look')) } });
+    runtime.hub.connect([calls.onAppend], {});
+    const runId = await called(calls);
+    const result = calls.result(ada, runId, waiting);
+    await host.runToRest(runId);
+    expect(await result).toEqual({ status: 'completed', outputs: expect.any(Object) });
+  });
+
+  it('is read from the log if nothing is heard, because another host has the run', async () => {
+    const calls = new CallService(runtime, needs);
+    const runId = await called(calls);
+    await host.runToRest(runId);
+    const result = calls.result(ada, runId, waiting);
+    clock.advance(1_000);
+    expect(await result).toMatchObject({ status: 'completed' });
+  });
+
+  it('is none for a run that is gone', async () => {
+    const calls = new CallService(runtime, needs);
+    expect(await calls.result(ada, 'run-none', waiting)).toBeUndefined();
+  });
+});

@@ -1,7 +1,7 @@
 /**
  * `npm run bench` measures the hot paths as ratios within one run: what a machine can do differs, what a design costs
  * does not. `npm run bench -- runs`, `-- telemetry`, `-- events`, `-- forks`, `-- feed`, `-- feedback`,
- * `-- synthesis`, `-- redaction`, `-- neighbour`, `-- validation`, `-- workers`, `-- loop`,
+ * `-- synthesis`, `-- redaction`, `-- neighbour`, `-- validation`, `-- workers`, `-- own-nodes`, `-- loop`,
  * `-- memory`, `-- start` or `-- console` measures one of them. `-- peers` compares with other programs and
  * `-- regression` with the limit program alone; `-- steps`, `-- fan-out`, `-- for-each`, `-- approvals`, `-- recovery`,
  * `-- subscribers`, `-- retries` and `-- lists` say whether cost grows no faster than what is asked for, `-- postgres`
@@ -20,6 +20,7 @@ import { benchFreeze } from './freeze.ts';
 import { type Loaded, load } from './load.ts';
 import { benchLoopDelay } from './loop-delay.ts';
 import { benchNoisyNeighbour } from './noisy-neighbour.ts';
+import { benchOwnNodes } from './own-nodes.ts';
 import { benchRegression, measurePeers, peerOptions } from './peers.ts';
 import { benchPostgres } from './postgres.ts';
 import { cpuOfTree } from './processor.ts';
@@ -56,6 +57,7 @@ const benchmarks: Record<string, () => Promise<void>> = {
   neighbour: benchNoisyNeighbour,
   validation: benchValidation,
   workers: benchWorkers,
+  'own-nodes': benchOwnNodes,
   loop: benchLoopDelay,
   memory: benchMemory,
   start: benchStart,

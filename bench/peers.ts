@@ -89,25 +89,31 @@ const PEER_TABLE: readonly Peer[] = [
   {
     name: 'limit, two commits',
     about: 'the same inserts and the same flush, without rules',
-    way: 'ended',
+    way: 'call',
     start: async () => measured(await startLimit(2)),
   },
   {
     name: 'limit, three commits',
     about: 'the same, with a commit for the step alone',
-    way: 'ended',
+    way: 'call',
     start: async () => measured(await startLimit(3)),
   },
   {
     name: 'Capstan, SQLite',
     about: 'as `capstan serve` runs',
+    way: 'call',
+    start: async () => measured(await startCapstan()),
+  },
+  {
+    name: 'Capstan, SQLite, polled',
+    about: 'the same, where callers start runs and poll for their end, as the protocol has it',
     way: 'ended',
     start: async () => measured(await startCapstan()),
   },
   {
     name: 'Capstan, PostgreSQL',
     about: 'as `capstan serve` with DATABASE_URL runs',
-    way: 'ended',
+    way: 'call',
     start: async (postgresOf) => {
       const postgres = await postgresOf();
       const url = await postgres.createDatabase('capstan');

@@ -108,8 +108,9 @@ function method({ rounds, seconds, concurrency, machine, commit, fdatasyncMs, me
   return [
     `- ${rounds} rounds. In each, every program gets the load in turn: ${seconds} seconds with ${concurrency} runs at once, then`,
     `  ${seconds / 5} with one at a time. All are started before the first round and warmed up with twice as much.`,
-    '- OpenWOP hosts and the limit program get at least two requests for a run: POST, then long polls until it has ended.',
-    '  The others get one, which is answered when the work is done: libraries stand behind the HTTP framework that Capstan has.',
+    '- Every program gets one request for a run, which is answered when the run has ended: Capstan `POST',
+    '  /v1/host/capstan/calls`; libraries stand behind the HTTP framework that Capstan has. “Polled” and other OpenWOP hosts get',
+    '  at least two: POST, then long polls until the run has ended.',
     '- Everybody flushes: SQLite and PostgreSQL with their logs on the same disk, Restate with its own log.',
     '- The load comes from a process of its own on the same machine. Processor time is that of the program, its children and',
     '  its database, without the load.',

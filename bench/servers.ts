@@ -25,8 +25,11 @@ export interface BenchServer {
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
 
 /** The host as an operator runs it, with its default store, on a folder of its own. */
-export function startCapstan(environment: Record<string, string> = {}): Promise<BenchServer> {
-  return start((folder) => [path('../src/cli/main.ts'), 'serve', '--data', folder], {
+export function startCapstan(
+  environment: Record<string, string> = {},
+  options: readonly string[] = [],
+): Promise<BenchServer> {
+  return start((folder) => [path('../src/cli/main.ts'), 'serve', '--data', folder, ...options], {
     PORT: '0',
     CAPSTAN_LOG: 'silent',
     CAPSTAN_CONFORMANCE: '1',

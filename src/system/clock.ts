@@ -32,12 +32,14 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
 
 /** Resolves with the result of `work`, or with undefined after `ms`. The work itself is not cancelled. */
 export async function withTimeout<T>(clock: Clock, ms: number, work: Promise<T>): Promise<T | undefined> {
-  const settled = new AbortController();
-  const timeout = sleep(clock, ms, settled.signal).then(() => undefined);
+  let cancel: Cancel = () => {};
+  const timeout = new Promise<undefined>((resolve) => {
+    cancel = clock.after(ms, () => resolve(undefined));
+  });
   try {
     return await Promise.race([work, timeout]);
   } finally {
-    settled.abort();
+    cancel();
   }
 }
 

@@ -73,6 +73,8 @@ export interface Extension {
 /** Declares an extension point; the capability that reads it declares it in its `door.ts`. */
 export function extensionPoint<T>(name: string): ExtensionPoint<T> {
   const contributed = new WeakSet<Extension>();
+  /** Requests ask for the items again and again, and a host has one list of extensions for as long as it lives. */
+  const found = new WeakMap<readonly Extension[], readonly T[]>();
   const isOwn = (extension: Extension): extension is Extension & { readonly items: readonly T[] } =>
     contributed.has(extension);
   return {
@@ -82,7 +84,11 @@ export function extensionPoint<T>(name: string): ExtensionPoint<T> {
       contributed.add(extension);
       return extension;
     },
-    among: (extensions) => extensions.filter(isOwn).flatMap(({ items }) => items),
+    among: (extensions) => {
+      const items = found.get(extensions) ?? extensions.filter(isOwn).flatMap((extension) => extension.items);
+      found.set(extensions, items);
+      return items;
+    },
   };
 }
 

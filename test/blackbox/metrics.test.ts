@@ -165,11 +165,15 @@ onEachStore(
       const api = host().as('editor');
       const held = holdAnswers();
       const id = await register(api, workflow([asking]));
-      const [first, second] = [await api.run(id), await api.run(id)];
+      const first = await api.run(id);
+      // Now it has the only place, and nothing else has.
+      await held.asked;
+      const second = await api.run(id);
       expect(await reaches(host(), 'capstan_work_due{kind="run"}', (value) => value > 0)).toBe(1);
       const lag = await reaches(host(), 'capstan_work_lag_seconds{kind="run"}', (value) => value > 0);
       expect(lag).toBeLessThan(60);
-      expect(await metric(host(), 'capstan_work_tenants_at_limit')).toBe(1);
+      // What the host does for itself now and then may be at its limit too.
+      await reaches(host(), 'capstan_work_tenants_at_limit', (value) => value === 1);
       held.release();
       for (const runId of [first, second]) await api.ended(runId);
       await reaches(host(), 'capstan_work_due{kind="run"}', (value) => value === 0);

@@ -199,7 +199,7 @@ onEachStore('a token', (host) => {
     const { interrupt: other } = await waitingCustom();
     const runId = await api().run(await register(api(), workflow([waiting])));
     await api().ended(runId);
-    const [asked] = await eventsOf(api(), runId, 'interrupt.requested');
+    const [asked] = await eventsOf(api(), runId, 'node.suspended');
     // As it was given out while the interrupt waited, which is too short a time to ask for it.
     const token = await forged(host(), other.interruptToken, {
       runId,

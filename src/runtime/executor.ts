@@ -9,6 +9,7 @@ import {
   releaseLease,
   retryWork,
   STRIKES_MAX,
+  unclaim,
   type WorkItem,
 } from '../store/queue.ts';
 import type { Unit } from '../store/sql.ts';
@@ -258,8 +259,15 @@ export class Executor {
     if ((this.#active.get(item.work_id)?.epoch ?? 0) >= item.epoch) return;
     const lease = { workId: item.work_id, owner: this.hostId, epoch: item.epoch };
     if (item.strikes >= this.#suspectFrom) this.#claims.onTrial = item.work_id;
+    // There was room when the claim was decided on; a run that was created meanwhile has taken it.
+    else if (!this.#places.hasRoomFor(item.tenant)) return void this.#giveBack(lease);
     if (item.kind === RUN_WORK) void this.#driveUntilReleased(lease, item);
     else void this.#handle(lease, item);
+  }
+
+  async #giveBack(lease: Lease): Promise<void> {
+    await this.#handBack(lease, [unclaim(lease)]);
+    this.#poll();
   }
 
   /** Drives a run until it is released. After a temporary failure the run is loaded again and driving continues. */

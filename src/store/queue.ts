@@ -282,6 +282,14 @@ export function retryWork({ workId, owner, epoch }: Lease, dueAt: number): Write
   };
 }
 
+/** Returns an item that was claimed and not begun: it is due at once, and nothing is counted. */
+export function unclaim({ workId, owner, epoch }: Lease): Write {
+  return {
+    sql: 'UPDATE work SET owner = NULL, due_at = $now WHERE work_id = $1 AND owner = $2 AND epoch = $3',
+    params: [workId, owner, epoch],
+  };
+}
+
 /** Deletes a completed item, if the caller still holds it. */
 export function finishWork({ workId, owner, epoch }: Lease): Write {
   return {

@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -250,9 +250,11 @@ async function exported(api: Api): Promise<string> {
   return path;
 }
 
+/** The records of a file that is being written: the last line may not be whole, and the file not there. */
 function anchored(path: string): { readonly atSequence: number }[] {
-  const lines = readFileSync(path, 'utf8').split('\n');
-  return lines.filter((line) => line !== '').map((line) => JSON.parse(line));
+  if (!existsSync(path)) return [];
+  const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1);
+  return lines.map((line) => JSON.parse(line));
 }
 
 function rootOf({ merkleRoot }: { merkleRoot: string }): string {

@@ -6,6 +6,7 @@ import { Interrupted } from '../../src/cli/terminal.ts';
 import { capstan, type Ran, type Sitting, triedCommands, untried } from '../support/command-line.ts';
 import { freshFolder } from '../support/database.ts';
 import { line, node, register, unique, workflow } from '../support/definitions.ts';
+import { freePort } from '../support/free-port.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
 import { approval, clarification, governanceGate, waitingRun } from '../support/interrupts.ts';
 import { runProgram, spawnHost } from '../support/process.ts';
@@ -661,8 +662,7 @@ describe('capstan schedules, prompts, webhooks, keys and audit', () => {
     await endedRun();
     await receiver.until((requests) => requests.length >= 1);
     const delivered = async () => (await run(`webhooks deliveries ${webhookId} --state delivered --json`)).json.items;
-    await expect.poll(async () => (await delivered()).length).toBe(1);
-    const [{ deliveryId }] = await delivered();
+    const [{ deliveryId }] = await until(delivered, ({ length }) => length === 1);
     expect((await run(`webhooks redeliver ${webhookId} ${deliveryId}`)).code).toBe(DONE);
     await receiver.until((requests) => requests.length >= 2);
     expect((await run(`webhooks add ${receiver.url}`)).code).toBe(USAGE);
@@ -828,7 +828,8 @@ describe('capstan, as a process of its own', () => {
 describe('capstan, when its host dies', () => {
   it('follows a run through the death of its host, and ends with the outcome of the run', async () => {
     const data = freshFolder();
-    const first = await spawnHost({ CAPSTAN_DATA: data.path });
+    const PORT = String(await freePort());
+    const first = await spawnHost({ CAPSTAN_DATA: data.path, PORT });
     const ids = Array.from({ length: 10 }, (_, index) => `n${index}`);
     const delays = ids.map((id) => node(id, 'core.delay', { config: { delayMs: 100 } }));
     const last = node('last', 'core.fail', { config: { code: 'broken', message: 'It broke.' } });
@@ -843,7 +844,7 @@ describe('capstan, when its host dies', () => {
         restart = (async () => {
           first.signal('SIGKILL');
           await first.exit;
-          second = await spawnHost({ CAPSTAN_DATA: data.path, PORT: new URL(first.url).port });
+          second = await spawnHost({ CAPSTAN_DATA: data.path, PORT });
         })();
       },
     });

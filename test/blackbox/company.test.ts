@@ -39,7 +39,9 @@ describe.each(SEEDS)('a company, seed %i', (seed) => {
   beforeAll(async () => {
     const synthesis = { supportMin: 3, periodMinMs: 3_600_000, timezones: ['UTC'], monthlyUsdMax: 100 };
     const models = [scriptedModel(folder.path, COMPANY_MODEL, { prices: { small: { input: 100, output: 100 } } })];
-    host = await startTestHost('sqlite', undefined, { synthesis, models }, undefined, [habitNodes]);
+    // Its past is at a fixed date, which is longer and longer ago.
+    const settings = { synthesis, models, retentionMs: 3_650 * 86_400_000 };
+    host = await startTestHost('sqlite', undefined, settings, undefined, [habitNodes]);
     const prompt = async (templateId: string, kind = 'system') => {
       const template = { templateId, version: '1.0.0', kind, text: `You are ${templateId}.` };
       expect((await api().post('/v1/prompts', template)).status).toBe(201);

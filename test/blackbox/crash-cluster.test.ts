@@ -25,9 +25,9 @@ const SEED = 4_712;
 const { start, kill, stop } = killableHosts();
 
 describe('two hosts on one PostgreSQL, one of which is killed', () => {
-  const environment = async (): Promise<Record<string, string>> => ({
+  const environment = async (leaseMs = 600): Promise<Record<string, string>> => ({
     DATABASE_URL: await freshDatabase(inject('postgresUrl')),
-    CAPSTAN_LEASE_MS: '600',
+    CAPSTAN_LEASE_MS: String(leaseMs),
   });
 
   it('bring every run to its end, again and again', { timeout: 120_000 }, async () => {
@@ -68,7 +68,8 @@ describe('two hosts on one PostgreSQL, one of which is killed', () => {
   });
 
   it('hand a run over that was being worked on, and say so in its log', { timeout: 60_000 }, async () => {
-    const shared = await environment();
+    // Long enough that no host is taken for dead that is only slow: each hand-over is in the log.
+    const shared = await environment(3_000);
     const [one, two] = await Promise.all([start(shared), start(shared)]);
     const tokens = Array.from({ length: 60 }, (_, index) => `t${index}`);
     const configurable = { mockProvider: { id: 'stream-text', config: { tokens, delayMsPerToken: 50 } } };
@@ -96,7 +97,7 @@ describe('two hosts on one PostgreSQL, one of which is killed', () => {
     expect(snapshot.status).toBe('completed');
     const took = Date.parse(snapshot.completedAt) - Date.parse(snapshot.startedAt);
     expect(took).toBeGreaterThanOrEqual(1_500);
-    expect(took).toBeLessThan(6_000);
+    expect(took).toBeLessThan(15_000);
     expectSoundLog(await two.as('editor').events(runId));
     await kill(two);
   });

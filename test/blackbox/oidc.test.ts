@@ -11,6 +11,7 @@ import { expectRefusal } from '../support/envelope.ts';
 import { startTestHost, type TestHost } from '../support/host.ts';
 import { approval, eventsOf, governanceGate, resolve, waitingRun } from '../support/interrupts.ts';
 import { IssuerKeyRing, type Signing, startIssuer, type TestIssuer } from '../support/issuer.ts';
+import { stillClock } from '../support/manual-clock.ts';
 import { spawnHost } from '../support/process.ts';
 import { loadSchemas } from '../support/schemas.ts';
 import { STORES } from '../support/stores.ts';
@@ -311,9 +312,7 @@ describe.each(STORES)('a token, on %s', (kind) => {
 
 describe('a token', () => {
   it('has a rate of its own', async () => {
-    const start = Date.now();
-    const still = { ...realClock, now: () => start };
-    const slow = await startTestHost('sqlite', undefined, { oidc: settings(), requestsPerSecond: 1 }, still);
+    const slow = await startTestHost('sqlite', undefined, { oidc: settings(), requestsPerSecond: 1 }, stillClock());
     try {
       const mine = await token();
       const answers = await Promise.all(Array.from({ length: 8 }, () => new Api(slow.url, mine).get(SOMETHING)));

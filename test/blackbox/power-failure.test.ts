@@ -19,7 +19,9 @@ const PRELOADED = fileURLToPath(new URL('../support/dying-flush.ts', import.meta
 
 const { start, stop, newFolder } = killableHosts();
 
-it('keeps every acknowledged run when the power fails between a commit and its flush', async () => {
+it('keeps every acknowledged run when the power fails between a commit and its flush', {
+  timeout: 120_000,
+}, async () => {
   const chance = chanceOf(SEED);
   const folder = newFolder();
   const [log, flushed] = [join(folder, 'capstan.db-wal'), join(folder, 'flushed')];

@@ -129,7 +129,7 @@ onEachStore('forks', (host) => {
   });
 
   it('fail what touches the world where the source has no outcome to go by, and repeat no cancellation', async () => {
-    const runId = await api().run('conformance-replay-side-effect', { inputs: { delayMs: 300 } });
+    const runId = await api().run('conformance-replay-side-effect', { inputs: { delayMs: 3_000 } });
     await api().until(runId, ({ status }) => status === 'running');
     await api().post(`/v1/runs/${runId}/cancel`);
     const replayed = await api().ended(await forked(runId, { mode: 'replay' }));
@@ -138,7 +138,8 @@ onEachStore('forks', (host) => {
     expect(events.map(({ type, nodeId }) => [type, nodeId])).toContainEqual(['node.completed', 'wait']);
     expect(events.map(({ type, nodeId }) => [type, nodeId])).toContainEqual(['node.failed', 'effect']);
     expect(events.map(({ type, nodeId }) => [type, nodeId])).not.toContainEqual(['node.completed', 'effect']);
-    const branched = await api().ended(await forked(runId, { mode: 'branch', fromSeq: 0 }));
+    const runOptionsOverlay = { inputs: { delayMs: 1 } };
+    const branched = await api().ended(await forked(runId, { mode: 'branch', fromSeq: 0, runOptionsOverlay }));
     expect(branched.status).toBe('completed');
   });
 

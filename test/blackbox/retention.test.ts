@@ -8,6 +8,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { spawnHost } from '../support/process.ts';
 import { onEachStore, STORES } from '../support/stores.ts';
 import { Stream } from '../support/stream.ts';
+import { until } from '../support/until.ts';
 
 /** durability.md 6.1 to 6.3: runs are kept for a known time, and are gone afterwards with everything that was theirs. */
 
@@ -303,7 +304,7 @@ onEachStore(
       const { inflightCap, retryAfterSeconds } = (await claim()).backpressure;
       const streams: Stream[] = [];
       for (let count = 0; count < inflightCap; count++) {
-        const runId = await api().run('conformance-delay', { inputs: { delayMs: 5_000 } });
+        const runId = await api().run('conformance-delay', { inputs: { delayMs: 60_000 } });
         streams.push(await Stream.open(`${host().url}/v1/runs/${runId}/events`, KEYS.editor.key));
       }
       const refused = await api().post('/v1/runs', { workflowId: 'conformance-noop' });
@@ -315,9 +316,10 @@ onEachStore(
       );
       expect(probes.map(({ status }) => status)).toEqual(probes.map(() => 200));
       streams[0]!.drop();
-      await expect
-        .poll(async () => (await api().post('/v1/runs', { workflowId: 'conformance-noop' })).status)
-        .toBe(201);
+      await until(
+        () => api().post('/v1/runs', { workflowId: 'conformance-noop' }),
+        ({ status }) => status === 201,
+      );
       for (const stream of streams) stream.drop();
     });
   },

@@ -20,7 +20,8 @@ describe('a host that is asked to stop', () => {
       const stream = await Stream.open(`${host.url}/v1/runs/${runs[0]}/events`, KEYS.editor.key);
       const askedAt = Date.now();
       await stop(host, signal);
-      expect(Date.now() - askedAt).toBeLessThan(5_000);
+      // Sooner than the steps of runs are cut.
+      expect(Date.now() - askedAt).toBeLessThan(10_000);
       await stream.ended();
       expect(stream.isComplete).toBe(true);
       host = await start({ CAPSTAN_DATA: folder });

@@ -480,12 +480,14 @@ onEachStore(
           secretFingerprint: createHash('sha256').update(rotated.body.secret).digest('hex').slice(0, 8),
         });
         expect(rotated.body.secret).not.toBe(secret);
-        receiver.say(() => 204);
-        const count = receiver.arrivals.length;
-        await receiver.count(count + 1);
+        // One that was signed before may still arrive.
+        const isSigned = (arrival: Arrival, by: string): boolean =>
+          arrival.headers['x-openwop-signature'] === signatureOf(arrival, by);
+        receiver.say((arrival) => (isSigned(arrival, rotated.body.secret) ? 204 : 500));
+        await receiver.until((arrivals) => isSigned(arrivals.at(-1)!, rotated.body.secret));
         const [first, last] = [receiver.arrivals[0]!, receiver.arrivals.at(-1)!];
-        expect(first.headers['x-openwop-signature']).toBe(signatureOf(first, secret));
-        expect(last.headers['x-openwop-signature']).toBe(signatureOf(last, rotated.body.secret));
+        expect(isSigned(first, secret)).toBe(true);
+        expect(receiver.arrivals.filter((arrival) => !isSigned(arrival, secret))).toEqual([last]);
         expect(last.raw).toBe(first.raw);
         const { items } = (await api().get(LISTED)).body;
         expect(items[0]).toMatchObject({
@@ -582,10 +584,7 @@ onEachStore(
     });
 
     it('is given up when nobody is there at all, with a word on why', async () => {
-      const receiver = await receive();
-      const { url } = receiver;
-      receiver.close();
-      const { webhookId } = await subscribe(api(), url, { events: ['run.completed'] });
+      const { webhookId } = await subscribe(api(), 'http://127.0.0.1:9/hook', { events: ['run.completed'] });
       await api().run('conformance-noop');
       const [dead] = await untilDeliveries(api(), webhookId, ([only]) => only?.state === 'dead');
       expect(dead).toMatchObject({ attempts: 3, lastError: expect.stringContaining('ECONNREFUSED') });
@@ -614,7 +613,7 @@ onEachStore(
       expect(receiver.arrivals.length).toBeLessThan(4 * dead.at(-1).attempts);
     });
   },
-  { webhookRetryMs: 10, webhookAttempts: 1_000, webhookWindowMs: 150 },
+  { webhookRetryMs: 10, webhookAttempts: 1_000, webhookWindowMs: 1_500 },
 );
 
 describe.each(STORES)('without the conformance switch, on %s', (kind) => {

@@ -115,7 +115,7 @@ onEachStore(
     it('goes to another worker when the lease is over, and the late one can report nothing', async () => {
       const typeId = await declare();
       const runId = await started(typeId);
-      const [late] = await claim(typeId, { leaseSeconds: 1 });
+      const [late] = await claim(typeId, { leaseSeconds: 3 });
       const first = await report(late, '/effects', { name: 'charge' });
       expect(first.body).toMatchObject({ state: 'claimed', idempotencyKey: expect.any(String) });
       const recorded = await put(`${TASKS}/${late.taskId}/effects`, {

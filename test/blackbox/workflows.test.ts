@@ -15,6 +15,7 @@ import {
 } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { startTestHost } from '../support/host.ts';
+import { approval, resolve, waitingRun } from '../support/interrupts.ts';
 import { onEachStore } from '../support/stores.ts';
 
 /** contract.md 3 and execution.md 1: registering, replacing and removing workflows. */
@@ -626,9 +627,12 @@ onEachStore('versions', (host) => {
     const child = unique('wf');
     await register(api(), { ...workflow([node('first')]), id: child });
     const calls = node('call', 'core.subWorkflow', { config: { workflowId: child } });
-    const wait = node('wait', 'core.delay', { config: { ms: 500 } });
-    const parent = await api().run(await register(api(), workflow([wait, calls], [edge('wait', 'call')])));
+    const { runId: parent } = await waitingRun(
+      api(),
+      await register(api(), workflow([approval('wait'), calls], line('wait', 'call'))),
+    );
     await api().request('PUT', `${WORKFLOWS}/${child}`, { ...workflow([node('second')]), id: child });
+    await resolve(api(), parent, 'wait', { action: 'accept' });
     const { childRuns } = await api().ended(parent);
     const snapshot = (await api().get(`/v1/runs/${childRuns[0].runId}`)).body;
     expect(Object.keys(snapshot.nodeStates)).toEqual(['second']);
@@ -637,9 +641,12 @@ onEachStore('versions', (host) => {
   it('a child that was removed meanwhile is unknown', async () => {
     const child = await register(api(), workflow([node('a')]));
     const calls = node('call', 'core.subWorkflow', { config: { workflowId: child } });
-    const wait = node('wait', 'core.delay', { config: { ms: 500 } });
-    const parent = await api().run(await register(api(), workflow([wait, calls], [edge('wait', 'call')])));
+    const { runId: parent } = await waitingRun(
+      api(),
+      await register(api(), workflow([approval('wait'), calls], line('wait', 'call'))),
+    );
     await api().request('DELETE', `${WORKFLOWS}/${child}`);
+    await resolve(api(), parent, 'wait', { action: 'accept' });
     expect((await api().ended(parent)).error.code).toBe('unknown_child_workflow');
   });
 

@@ -208,6 +208,12 @@ export class Chaos {
       () => api.get('/readyz'),
       ({ status }) => status === 200,
     );
+    // It is calm when what the faults left behind is over: then the schedule has a run for a slot after them.
+    const overAt = Date.now();
+    await until(
+      () => this.#slotsOf(api, id),
+      (slots) => slots.some((slot) => slot > overAt),
+    );
     const calmFrom = Math.ceil((Date.now() + SLOT_MS) / SLOT_MS) * SLOT_MS;
     const due = Array.from({ length: CALM_SLOTS }, (_, index) => calmFrom + index * SLOT_MS);
     const found = await until(

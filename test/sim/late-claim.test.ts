@@ -12,12 +12,15 @@ import { inStorm } from './storm.ts';
 import { WORKFLOWS } from './workflows.ts';
 
 /**
- * Goal: one claim is handled once, though its reply comes so late that the search for strays has found the item before.
- * Method: only that reply is late; the effects of the run say how often it was driven.
+ * Goal: one claim is handled once, though its reply comes so late that the search for strays has found the item before,
+ * and not at all where others have taken the place meanwhile. Method: only that reply is late; the effects of the run say
+ * how often it was driven, and beside how many others.
  */
 
 const CLAIM = claimDue('', 1).sql.slice(0, 30);
 const isClaim = (unit: Unit): boolean => unit.some(({ sql }) => sql.startsWith(CLAIM));
+
+const REQUEST = { workflowId: 'effects', inputs: {}, configurable: {}, exclusive: false };
 
 it('a claim whose reply is late is driven once', () =>
   inStorm(1, INTERRUPT_TABLES, async ({ world, store: shared }) => {
@@ -34,13 +37,44 @@ it('a claim whose reply is late is driven once', () =>
       },
     });
     await world.settle(registerShared(host.runtime, ...WORKFLOWS));
-    const request = { workflowId: 'effects', inputs: {}, configurable: {}, exclusive: false };
     // Nobody works yet, so the run is queued and has to be claimed.
-    await world.settle(perform(host.runtime, () => host.runs.create(CALLER, request)));
+    await world.settle(perform(host.runtime, () => host.runs.create(CALLER, REQUEST)));
     store.lateBy = (unit) => (isClaim(unit) ? LEASE_MS : 0);
     await world.settle(host.executor.start());
     await world.run(world.now() + 10 * LEASE_MS);
     store.state = 'dead';
     expect(fired.length).toBeGreaterThan(1);
     expect(fired).toEqual([...new Set(fired)]);
+  }));
+
+it('a claim that comes when its tenant has no place left goes back to the queue, and is driven later', () =>
+  inStorm(1, INTERRUPT_TABLES, async ({ world, store: shared }) => {
+    const store = new FaultyStore(shared, world, () => {});
+    const fired: string[] = [];
+    let [atWork, most] = [0, 0];
+    const host = createSimHost({
+      name: 'host-0',
+      world,
+      store,
+      ids: sortableIds(world.now, () => digits(world.random.between(0, 36 ** 5 - 1), 10)),
+      probe: async (effectId) => {
+        fired.push(effectId);
+        most = Math.max(most, ++atWork);
+        await world.sleep(LEASE_MS);
+        atWork--;
+      },
+      perTenant: 1,
+    });
+    await world.settle(registerShared(host.runtime, ...WORKFLOWS));
+    const create = () => world.settle(perform(host.runtime, () => host.runs.create(CALLER, REQUEST)));
+    await create();
+    store.lateBy = (unit) => (isClaim(unit) ? LEASE_MS / 10 : 0);
+    await world.settle(host.executor.start());
+    // The first is claimed, and nobody knows yet: there is still a place for the second.
+    await create();
+    await world.run(world.now() + 20 * LEASE_MS);
+    store.state = 'dead';
+    expect(most).toBe(1);
+    expect(fired).toHaveLength(6);
+    expect(new Set(fired).size).toBe(6);
   }));

@@ -52,6 +52,8 @@ export interface SimHostOptions {
   readonly agents?: SimAgents;
   /** Whether there are goals; that takes their tables. */
   readonly hasGoals?: boolean;
+  /** Work items of one tenant at a time; half of the capacity unless it says otherwise. */
+  readonly perTenant?: number;
 }
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
@@ -94,7 +96,7 @@ function standIns(observed: () => unknown): Partial<Services> {
 
 /** The whole host without its sockets, in a simulated world: the real capabilities on a store with faults. */
 export function createSimHost(options: SimHostOptions) {
-  const { name, world, store, ids, probe, egress, agents, observed = () => null } = options;
+  const { name, world, store, ids, probe, egress, agents, perTenant, observed = () => null } = options;
   const clock = world.clock(() => store.state !== 'dead');
   const contributions = new ContributionView();
   const runtime = createRuntime({
@@ -113,6 +115,7 @@ export function createSimHost(options: SimHostOptions) {
     hostId: name,
     leaseMs: LEASE_MS,
     capacity: 50,
+    perTenant,
     strikesMax: 1_000,
     kinds: () => kinds,
   });

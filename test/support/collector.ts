@@ -40,7 +40,7 @@ interface Export {
   readonly body: Buffer;
 }
 
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 30_000;
 
 /** An OpenTelemetry collector on this machine: it takes traces and metrics over HTTP, as JSON and as protobuf. */
 export class Collector {

@@ -90,7 +90,7 @@ export function copiesOf(table: string, id: string, prefix: string, count: numbe
 /** Looks into the store of a host, past the host. */
 export async function readStore<R>({ databaseUrl, dataFolder }: Config, query: string): Promise<R[]> {
   if (databaseUrl === undefined) {
-    const database = new DatabaseSync(join(dataFolder, 'capstan.db'), { readOnly: true });
+    const database = new DatabaseSync(join(dataFolder, 'capstan.db'), { readOnly: true, timeout: 5_000 });
     const rows = database.prepare(query).all() as R[];
     database.close();
     return rows;

@@ -1,4 +1,11 @@
 import type { Clock } from '../../src/system/clock.ts';
+import { realClock } from '../../src/system/real.ts';
+
+/** The clock of the machine, whose timers go on and whose time stands still: no rate fills up again. */
+export function stillClock(): Clock {
+  const start = realClock.now();
+  return { ...realClock, now: () => start };
+}
 
 /** A clock that a test moves. Turns are real: they only order what happens, they do not measure it. */
 export class ManualClock implements Clock {

@@ -18,7 +18,7 @@ export interface Arrival {
 /** What to say to a request: a status, or something of one's own, or nothing at all. */
 export type Say = (arrival: Arrival, response: ServerResponse) => number | undefined;
 
-const PATIENCE_MS = 15_000;
+const PATIENCE_MS = 30_000;
 
 function jsonOf(raw: string): Answer['body'] {
   try {

@@ -7,6 +7,7 @@ import type { Authorization } from '../capabilities/trust/authorization/door.ts'
 import { refuse } from '../protocol/errors.ts';
 import { parseJson } from '../protocol/format/parse-json.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import type { Log } from '../system/log.ts';
 import { TemporaryFailure } from '../system/temporary-failure.ts';
 import { NO_SNIFFING, sendRefusal } from './answers.ts';
 import { answerClientError, answerExpectation } from './client-errors.ts';
@@ -93,6 +94,7 @@ export function createServer(options: ServerOptions): Server {
   permitOrigins(app, options.corsOrigins);
   const onLimit: ConstructorParameters<typeof Gate>[0]['onLimit'] = (scope) => options.metrics.limited(scope);
   const gate = new Gate({ ...options, authorization, sessions, audit: audit.requests, clock, turns, onLimit });
+  answerErrors(app, log, gate);
   app.addHook('onRequest', gate.enter);
   app.addHook('onResponse', requestLog({ clock, log, metrics: options.metrics, audit: audit.requests }));
 
@@ -159,18 +161,24 @@ function createApp({ runtime, maxRequestBodyBytes, requestTimeoutMs }: ServerOpt
   app.decorateRequest('bodyText', '');
   app.decorateRequest('abort');
   parseJsonBodies(app, runtime);
+  app.setNotFoundHandler((_request, reply) => sendRefusal(reply, refuse('not_found', 'There is no such route.')));
+  return app;
+}
+
+/** Answers what the framework, the parser or an operation throws. */
+function answerErrors(app: FastifyInstance, log: Log, gate: Gate): void {
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const { route } = request.routeOptions.config;
     const refusal = refusalOfError(error);
     if (refusal && error instanceof TemporaryFailure) {
-      runtime.log.warn({ requestId: request.id, route, err: error }, 'a request failed; the caller may try again');
+      log.warn({ requestId: request.id, route, err: error }, 'a request failed; the caller may try again');
     }
+    // A connection that is closed while its caller sends is reset, and the answer is lost with it.
+    if (refusal && !request.raw.complete) return gate.refuse(request, reply.removeHeader('connection'), refusal);
     if (refusal) return sendRefusal(reply, refusal);
-    runtime.log.error({ requestId: request.id, route, err: error }, 'a request failed');
+    log.error({ requestId: request.id, route, err: error }, 'a request failed');
     return sendRefusal(reply, internalError(request.id));
   });
-  app.setNotFoundHandler((_request, reply) => sendRefusal(reply, refuse('not_found', 'There is no such route.')));
-  return app;
 }
 
 function parseJsonBodies(app: FastifyInstance, { watchdog, turns }: Runtime): void {

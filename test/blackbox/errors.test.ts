@@ -186,9 +186,18 @@ onEachStore('refusals', (host) => {
       const { maxRequestBodyBytes } = (await host().anonymous.get('/.well-known/openwop')).body.limits;
       await expectNothingStored(async () => {
         const body = { workflowId: 'conformance-noop', inputs: { a: 'x'.repeat(maxRequestBodyBytes) } };
-        const answer = await fetchSafely(() => editor().post(RUNS, body));
-        expectRefusal(answer, 413, 'payload_too_large');
+        expectRefusal(await editor().post(RUNS, body), 413, 'payload_too_large');
       });
+    });
+
+    it('reach whoever still sends, and the connection goes on', async () => {
+      const { maxRequestBodyBytes } = (await host().anonymous.get('/.well-known/openwop')).body.limits;
+      const length = 2 * maxRequestBodyBytes;
+      const head = `POST ${RUNS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEYS.editor.key}`;
+      const large = `${head}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${'x'.repeat(length)}`;
+      const next = 'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+      const answered = await exchange(host().url, large + next);
+      expect([...answered.matchAll(/^HTTP\/1\.1 (\d+)/gm)].map(([, status]) => status)).toEqual(['413', '200']);
     });
 
     it('are not made of what just fits', async () => {

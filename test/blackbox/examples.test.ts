@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { WorkflowDefinition } from '../../src/protocol/running/workflows.ts';
 import type { Answer, Api } from '../support/api.ts';
 import { onEachStore } from '../support/stores.ts';
+import { until } from '../support/until.ts';
 
 const FOLDER = new URL('../../examples/', import.meta.url);
 
@@ -262,11 +263,11 @@ onEachStore('the example workflows', (host) => {
       const runAt = new Date().toISOString();
       const made = await api().post('/v1/host/capstan/schedules', { workflowId: 'nightly-report', runAt });
       expect(made.status, made.text).toBe(201);
-      const runOf = async (): Promise<string> => {
-        const { body } = await api().get(`/v1/host/capstan/runs?tag=schedule:${made.body.id}`);
-        return body.items[0]?.runId ?? runOf();
-      };
-      expect(await api().ended(await runOf())).toMatchObject({ status: 'completed' });
+      const { body } = await until(
+        () => api().get(`/v1/host/capstan/runs?tag=schedule:${made.body.id}`),
+        (answer) => answer.body.items.length > 0,
+      );
+      expect(await api().ended(body.items[0].runId)).toMatchObject({ status: 'completed' });
     });
   });
 });

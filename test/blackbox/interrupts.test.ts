@@ -550,9 +550,10 @@ onEachStore('what interrupts leave in the log', (host) => {
     expect((await api().ended(runId)).status).toBe('completed');
     const denied = await waitingRun(
       api(),
-      await register(api(), workflow([governanceGate('gate', { requiredRole: 'owner', timeoutSec: 0.2 })])),
+      await register(api(), workflow([governanceGate('gate', { requiredRole: 'owner' })])),
     );
     expect((await resolve(api(), denied.runId, 'gate', { decision: 'rejected', reason: 'no' })).status).toBe(403);
+    expect((await resolve(host().as('owner'), denied.runId, 'gate', { decision: 'granted' })).status).toBe(200);
     const rejected = await waitingRun(
       api(),
       await register(api(), workflow([governanceGate('gate', { requiredRole: 'editor' })])),

@@ -13,8 +13,8 @@ describe('the data folder', () => {
     const folder = join(newFolder(), 'data');
     const host = await start({ CAPSTAN_DATA: folder });
     await host.as('editor').run('conformance-noop');
-    expect(modes(folder)).toEqual(expectedModes(folder));
-    expect(readdirSync(folder)).toEqual(expect.arrayContaining(['capstan.db', 'capstan.db-wal', 'owner.lock']));
+    const files = ['capstan.db', 'capstan.db-wal', 'owner.lock'];
+    expectPrivate(folder, files);
     await kill(host);
   });
 
@@ -24,7 +24,7 @@ describe('the data folder', () => {
     for (const name of ['capstan.db', 'owner.lock']) writeFileSync(join(folder, name), '');
     for (const path of ['', 'capstan.db', 'owner.lock']) chmodSync(join(folder, path), 0o777);
     const host = await start({ CAPSTAN_DATA: folder });
-    expect(modes(folder)).toEqual(expectedModes(folder));
+    expectPrivate(folder, ['capstan.db', 'owner.lock']);
     await kill(host);
   });
 });
@@ -40,12 +40,10 @@ describe('a start without a secret', () => {
   });
 });
 
-/** The permissions of a folder and of each file in it. */
-function modes(folder: string): Record<string, string> {
-  const paths = ['.', ...readdirSync(folder)];
-  return Object.fromEntries(paths.map((path) => [path, (statSync(join(folder, path)).mode & 0o777).toString(8)]));
-}
-
-function expectedModes(folder: string): Record<string, string> {
-  return Object.fromEntries(['.', ...readdirSync(folder)].map((path) => [path, path === '.' ? '700' : '600']));
+/** The folder and each file in it are for their owner, and these files are there. */
+function expectPrivate(folder: string, files: readonly string[]): void {
+  const found = readdirSync(folder);
+  expect(found).toEqual(expect.arrayContaining([...files]));
+  const open = ['.', ...found].filter((path) => (statSync(join(folder, path)).mode & 0o077) !== 0);
+  expect(open).toEqual([]);
 }

@@ -46,7 +46,7 @@ const remove = (api: Api, id: string): Promise<Answer> => api.request('DELETE', 
 const runsOf = async (api: Api, id: string): Promise<Body[]> =>
   (await api.get(`/v1/host/capstan/runs?limit=200&tag=schedule:${id}`)).body.items;
 
-const soon = (ms = 200): string => new Date(Date.now() + ms).toISOString();
+const soon = (): string => new Date(Date.now() + 200).toISOString();
 const later = (ms: number): string => new Date(Date.now() + ms).toISOString();
 
 /** The slots that runs were started for, as each run says. */
@@ -175,8 +175,11 @@ onEachStore('a schedule', (host) => {
       );
       await remove(api(), made.id);
       const slots = (await slotsOf(api(), runs)).map((slot) => Date.parse(slot)).reverse();
-      expect(slots.slice(0, 2)).toEqual([0, 1].map((count) => slots[0]! + count * 1_000));
-      expect(slots[0]).toBe(Date.parse(made.nextRunAt));
+      const first = Date.parse(made.nextRunAt);
+      // A host that was busy for longer than a second leaves slots out, and gives none to two runs.
+      expect(slots[0]).toBe(first);
+      expect(slots).toEqual([...new Set(slots)].toSorted((a, b) => a - b));
+      expect(slots.filter((slot) => (slot - first) % 1_000 !== 0)).toEqual([]);
     });
 
     it('says why there was no run when its workflow is gone, goes on, and forgets it once it is back', async () => {
@@ -204,7 +207,7 @@ onEachStore('a schedule', (host) => {
     it('says so too when the workflow no longer takes its inputs', async () => {
       const changing = workflow([node('a')]);
       await register(api(), changing);
-      const made = await schedule(api(), { workflowId: changing.id, runAt: soon(400) });
+      const made = await schedule(api(), { workflowId: changing.id, cron: EVERY_SECOND });
       const needy = { ...changing, variables: [{ name: 'region', type: 'string', required: true }] };
       await api().request('PUT', `${WORKFLOWS}/${changing.id}`, needy);
       const failed = await until(

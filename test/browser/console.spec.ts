@@ -89,7 +89,7 @@ describe('the console', () => {
     await page.locator('header [data-state=completed]').waitFor();
     await page.getByText('P1', { exact: true }).first().waitFor();
     await page.locator('.react-flow__node').first().waitFor();
-    expect(await page.getByRole('tabpanel').getByRole('button').count()).toBeGreaterThan(5);
+    await page.getByRole('tabpanel').getByRole('button').nth(5).waitFor();
     expect(unexpected(visited)).toEqual([]);
   });
 
@@ -127,6 +127,10 @@ describe('the console', () => {
 
   it('new runs collect behind a button, and states change where they are', async () => {
     const { page } = await enter(KEYS.editor.key, 'runs');
+    // What happens before the feed begins is in the list, and not behind the button.
+    const feed = page.waitForResponse((response) => response.url().endsWith('/v1/host/capstan/events'));
+    await page.reload();
+    await feed;
     await page.getByRole('row').nth(1).waitFor();
     await triage();
     await page.getByRole('button', { name: /^\d+ new runs?$/ }).click();
@@ -149,6 +153,7 @@ describe('the console', () => {
     await page.keyboard.press('Control+k');
     await page.getByPlaceholder('A page, a run id').waitFor();
     await page.keyboard.type('support ticket');
+    await page.getByRole('option', { name: /support-triage/, selected: true }).waitFor();
     await page.keyboard.press('Enter');
     await page.getByRole('dialog').getByLabel('subject').waitFor();
   });
@@ -165,6 +170,7 @@ describe('the console', () => {
       expect(await page.getByRole('button', { name }).count(), String(name)).toBe(0);
     }
     await page.getByRole('button', { name: 'More actions' }).click();
+    await page.getByRole('menuitem').first().waitFor();
     expect(await page.getByRole('menuitem').allInnerTexts()).toEqual(['Compare with …', 'Download debug bundle']);
   });
 

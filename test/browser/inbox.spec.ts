@@ -4,6 +4,7 @@ import { barriers, launchBrowser } from '../support/browser.ts';
 import { enter, PAYLOADS, unexpected } from '../support/console.ts';
 import { freshFolder } from '../support/database.ts';
 import { fixed, register, workflow } from '../support/definitions.ts';
+import { freePort } from '../support/free-port.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
 import { approval, clarification, eventsOf, governanceGate, interrupt, waitingRun } from '../support/interrupts.ts';
 import { drafted, template } from '../support/proposals.ts';
@@ -17,7 +18,8 @@ describe('the inbox page', () => {
   let browser: Browser;
   const folder = freshFolder();
   beforeAll(async () => {
-    const starting = startTestHost('sqlite', undefined, { dataFolder: folder.path });
+    // A port that stays the host's while it is away.
+    const starting = startTestHost('sqlite', undefined, { dataFolder: folder.path, port: await freePort() });
     [host, browser] = await Promise.all([starting, launchBrowser()]);
   });
   afterAll(async () => {
@@ -230,9 +232,8 @@ describe('the inbox page', () => {
     await waiting(approval('gate', { title: 'Came later' }));
     await page.getByRole('button', { name: /^\d+ new$/ }).click();
     await row(page, 'Came later').waitFor();
-    const port = Number(new URL(host.url).port);
     await host.stop();
-    host = await host.another({ port });
+    host = await host.another();
     await waiting(approval('gate', { title: 'Came after the restart' }));
     await page.getByRole('button', { name: /^\d+ new$/ }).click();
     await row(page, 'Came after the restart').waitFor();

@@ -23,7 +23,7 @@ describe('the playground', () => {
         baseUrl: server.url,
         models: ['echo'],
         prices: { echo: { input: 1, output: 2 } },
-        timeoutMs: 5_000,
+        timeoutMs: 20_000,
       },
     ];
     [host, browser] = await Promise.all([

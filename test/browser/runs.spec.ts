@@ -4,6 +4,7 @@ import { launchBrowser } from '../support/browser.ts';
 import { enter } from '../support/console.ts';
 import { freshFolder } from '../support/database.ts';
 import { line, node, register, workflow } from '../support/definitions.ts';
+import { freePort } from '../support/free-port.ts';
 import { KEYS, startTestHost } from '../support/host.ts';
 
 /** A run page that outlives the host, and one of a long run. */
@@ -20,14 +21,15 @@ describe('the run page', () => {
 
   it('goes on where it was when the host has been restarted', async () => {
     const folder = freshFolder();
-    const first = await startTestHost('sqlite', undefined, { dataFolder: folder.path });
+    const port = await freePort();
+    const first = await startTestHost('sqlite', undefined, { dataFolder: folder.path, port });
     const gate = node('gate', 'core.approvalGate', { config: { title: 'Go on?' } });
     const id = await register(first.as('editor'), workflow([node('a'), gate, node('z')], line('a', 'gate', 'z')));
     const runId = await first.as('editor').run(id);
     const { page } = await enter(browser, first.url, KEYS.editor.key, `runs/${runId}`);
     await page.locator('header [data-state=waiting-approval]').waitFor();
     await first.stop();
-    const second = await first.another({ port: Number(new URL(first.url).port) });
+    const second = await first.another();
     try {
       expect(second.url).toBe(first.url);
       await second.as('editor').post(`/v1/runs/${runId}/interrupts/gate`, { resumeValue: { action: 'accept' } });
@@ -35,7 +37,7 @@ describe('the run page', () => {
       await page.getByRole('tab', { name: 'Events' }).click();
       const events = await second.as('editor').events(runId);
       await page.getByRole('tab', { name: new RegExp(`Events *${events.length}$`) }).waitFor();
-      await page.locator('.react-flow__node').first().waitFor();
+      await page.locator('.react-flow__node').nth(2).waitFor();
       expect(await page.locator('.react-flow__node').count()).toBe(3);
     } finally {
       await second.stop();

@@ -1,4 +1,4 @@
-import { offsetAt } from '../../starting/schedules/door.ts';
+import { offsetsIn } from '../../starting/schedules/door.ts';
 
 /** When something recurs, as a cron expression and in words. */
 export interface Rhythm {
@@ -75,7 +75,7 @@ function dailyRhythm(
   if (isTooShort || periodMinMs > DAY_MS) return undefined;
   const clocks = [...timezones, ...DAYLIGHT_SAVING].map((timezone) => ({
     timezone,
-    local: moments.map((moment) => localTime(moment, timezone)),
+    local: localTimes(moments, timezone),
   }));
   return bestDaily(clocks, least, sameTimeOfDay) ?? bestDaily(clocks, least, twoTimesOfDay);
 }
@@ -238,7 +238,7 @@ function evenRhythm(
   const periodMs = (even.at(-1)! - even[0]!) / (kept - 1);
   const step = periodMs < periodMinMs * (1 - VARIATION_MAX) ? undefined : nearestStep(periodMs);
   if (!step) return undefined;
-  const local = even.map((moment) => localTime(moment, timezone));
+  const local = localTimes(even, timezone);
   const phase = meanPhase(local, step.ms);
   // What is done once a day or once a week at any hour has no time at which a schedule could do it.
   const isAtAnyHour = local.some((moment) => phaseDistance(moment, phase, step.ms) > TIME_OF_DAY_TOLERANCE_MS);
@@ -309,9 +309,11 @@ function nearestStep(periodMs: number): Step | undefined {
   return isNear ? nearest : undefined;
 }
 
-/** The local time of a moment, as if it were UTC. */
-function localTime(moment: number, timezone: string): number {
-  return timezone === 'UTC' ? moment : moment + offsetAt(moment, timezone);
+/** The local times of moments, as if they were UTC. */
+function localTimes(moments: readonly number[], timezone: string): readonly number[] {
+  if (timezone === 'UTC') return moments;
+  const offset = offsetsIn(timezone);
+  return moments.map((moment) => moment + offset(moment));
 }
 
 /** The circular mean of the phases of moments: the end of a period is next to its beginning. */

@@ -63,7 +63,7 @@ import type {
   Bucket,
   FeedbackSummary,
 } from '../protocol/people/annotations.ts';
-import type { InboxItem } from '../protocol/people/inbox.ts';
+import type { InboxItem, InboxLook, InboxPresence, InboxViewers } from '../protocol/people/inbox.ts';
 import type { InterruptView, ResolveReply, ResolveRequest } from '../protocol/people/interrupts.ts';
 import type { ForkReply, ForkRequest } from '../protocol/running/forks.ts';
 import type { DebugBundle, RunAncestry, RunDiff } from '../protocol/running/inspection.ts';
@@ -326,6 +326,11 @@ export const OPERATIONS = {
     { takes: 'body' },
   ),
   listInbox: operation<{ query?: PageQuery; reply: Page<InboxItem> }>()('GET', `${HOST}/inbox`, { takes: 'query' }),
+  listInboxViewers: operation<{ reply: InboxViewers }>()('GET', `${HOST}/inbox/viewers`),
+  lookAtInboxItem: operation<{ body: InboxLook; reply: InboxPresence }>()('PUT', `${HOST}/inbox/viewers/{viewId}`, {
+    takes: 'body',
+  }),
+  leaveInboxItem: operation<{ reply: undefined }>()('DELETE', `${HOST}/inbox/viewers/{viewId}`),
 
   createAnnotation: operation<{ body: AnnotationCreate; reply: Annotation }>()(
     'POST',

@@ -223,6 +223,43 @@ describe('the inbox page', () => {
     expect(annotations[2].signal).toEqual({ kind: 'label', label: 'reviewed' });
   });
 
+  it('who else looks at an item is seen at it and in the queue, until they go on, leave or sign out', async () => {
+    const { item } = await waiting(approval('gate', { title: 'Looked at by two' }));
+    const mine = await open(KEYS.editor.key, `inbox?item=${item}`);
+    const { page } = mine;
+    await question(page).getByRole('heading', { name: 'Looked at by two' }).waitFor();
+    const theirs = await open(KEYS.reviewer.key, `inbox?item=${item}`);
+    const seen = question(page).getByText('reviewer-of-alpha is looking at this');
+    await seen.waitFor();
+    await question(theirs.page).getByText('editor-of-alpha is looking at this').waitFor();
+    expect(await row(page, 'Looked at by two').textContent()).toContain('Open at: reviewer-of-alpha');
+    expect(await barriers(page)).toEqual([]);
+    await theirs.page.keyboard.press('g');
+    await theirs.page.keyboard.press('r');
+    await seen.waitFor({ state: 'detached' });
+    await theirs.page.goto(`${host.url}/console/inbox?item=${item}`);
+    await seen.waitFor();
+    await theirs.page.getByRole('button', { name: 'Sign out' }).click();
+    await seen.waitFor({ state: 'detached' });
+    expect([...unexpected(mine), ...unexpected(theirs)]).toEqual([]);
+  });
+
+  it('names of those who look are text, and many of them are a number', async () => {
+    const { runId, item } = await waiting(approval('gate', { title: 'Looked at by many' }));
+    const [kind, id] = item.split(':');
+    const visited = await open(KEYS.editor.key, 'runs');
+    const { page } = visited;
+    const viewers = PAYLOADS.map((principal) => ({ kind, id, runId, principal, since: new Date().toISOString() }));
+    await page.route('**/inbox/viewers', (route) => route.fulfill({ json: { items: viewers } }));
+    await page.goto(`${host.url}/console/inbox?item=${item}`);
+    await question(page)
+      .getByText(`and ${PAYLOADS.length - 3} more are looking at this`)
+      .waitFor();
+    await question(page).getByText(PAYLOADS[0]!).waitFor();
+    expect(await page.evaluate('window.hit')).toBeUndefined();
+    expect(unexpected(visited)).toEqual([]);
+  });
+
   it('what comes while somebody looks waits behind a button, also after the host was away', async () => {
     await waiting(approval('gate', { title: 'Was here before' }));
     const { page } = await open(KEYS.editor.key, 'inbox');

@@ -96,7 +96,13 @@ export class InboxViewing {
   async stop(): Promise<void> {
     this.#cancelSweep?.();
     this.#held.clear();
-    if (this.#runtime.store.isShared) await commitOrThrow(this.#runtime.store, [takeBackAll(this.#host)]);
+    const { store, log } = this.#runtime;
+    if (!store.isShared) return;
+    try {
+      await commitOrThrow(store, [takeBackAll(this.#host)]);
+    } catch (error) {
+      log.warn({ err: error }, 'the people who look at the inbox through this host are shown for a minute more');
+    }
   }
 
   #vouch(key: string, view: View): Change {

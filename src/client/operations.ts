@@ -12,7 +12,7 @@ import type {
 } from '../protocol/ai/packs.ts';
 import type { PromptKind, PromptSource, PromptTemplate, RenderReply, RenderRequest } from '../protocol/ai/prompts.ts';
 import type { ToolDescriptor, ToolList, ToolView } from '../protocol/ai/tools.ts';
-import type { ToolSourceKind } from '../protocol/format/choices.ts';
+import type { ToolSourceKind, TriggerOutcome } from '../protocol/format/choices.ts';
 import type {
   AgreementPeriod,
   Goal,
@@ -110,7 +110,13 @@ import type {
 import type { Commitment, CommitmentRequest, CommitmentState } from '../protocol/starting/commitments.ts';
 import type { Heartbeat, HeartbeatEvent, HeartbeatRequest } from '../protocol/starting/heartbeats.ts';
 import type { Schedule, ScheduleRequest } from '../protocol/starting/schedules.ts';
-import type { AnsweredByHook, RotatedTrigger, RotateTriggerRequest, Trigger } from '../protocol/starting/triggers.ts';
+import type {
+  AnsweredByHook,
+  RotatedTrigger,
+  RotateTriggerRequest,
+  Trigger,
+  TriggerDelivery,
+} from '../protocol/starting/triggers.ts';
 import type { AuditItem, AuditVerifyResult } from '../protocol/trust/audit.ts';
 import type { ApiKey, ApiKeyRequest, NewApiKey, RotateKeyRequest } from '../protocol/trust/keys.ts';
 import type { DiscoveryDocument } from './discovery.ts';
@@ -402,6 +408,10 @@ export const OPERATIONS = {
     `${HOST}/triggers/{triggerId}:rotate`,
     { takes: 'body' },
   ),
+  listTriggerDeliveries: operation<{
+    query?: PageQuery & { readonly outcome?: TriggerOutcome };
+    reply: Page<TriggerDelivery>;
+  }>()('GET', `${HOST}/triggers/{triggerId}/deliveries`, { takes: 'query' }),
   receiveHook: operation<{ body: object; reply: AnsweredByHook }>()('POST', `${HOST}/hooks/{token}`, {
     takes: 'body',
   }),

@@ -1,5 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Api } from '../support/api.ts';
 import { barriers, launchBrowser } from '../support/browser.ts';
 import { enter, PAYLOADS, unexpected } from '../support/console.ts';
 import { freshFolder } from '../support/database.ts';
@@ -335,7 +336,8 @@ describe('the inbox page', () => {
         await host.as('editor').post(`/v1/runs/${runId}/cancel`);
       }
     }
-    expect(unexpected(visited)).toEqual([]);
+    // Some were cancelled just before the page said that it shows them.
+    expect(unexpected(visited, /status of 404/)).toEqual([]);
   });
 
   it.each(['light', 'dark'] as const)('bars nobody in the %s theme, and fits every window', async (colorScheme) => {
@@ -351,8 +353,10 @@ describe('the inbox page', () => {
       for (const width of [390, 1024, 1440]) {
         await page.setViewportSize({ width, height: 844 });
         for (const rest of ['inbox', `inbox?item=${asking.item}`, `inbox?item=${item}`]) {
+          await lookAt(own.as('reviewer'), item);
           await page.goto(`${own.url}/console/${rest}`);
           const isOpen = rest !== 'inbox';
+          await page.getByText('reviewer-of-alpha').first().waitFor({ state: 'attached' });
           await page
             .locator(isOpen ? '[type=submit], [aria-keyshortcuts=a]' : 'main ul a')
             .first()
@@ -368,6 +372,14 @@ describe('the inbox page', () => {
     }
   });
 });
+
+/** Somebody else has an item open, for some seconds. */
+async function lookAt(by: Api, item: string): Promise<void> {
+  const { items } = (await by.get('/v1/host/capstan/inbox')).body;
+  const [kind, wanted] = item.split(':');
+  const { id, runId, createdAt } = items.find((each: { id: string }) => each.id === wanted);
+  await by.request('PUT', '/v1/host/capstan/inbox/viewers/other-window', { kind, id, runId, createdAt });
+}
 
 function edited(artifactData: object) {
   const actions = ['accept', 'reject', 'edit-accept', 'refine'];

@@ -266,6 +266,10 @@ const FIELDS: Readonly<Record<string, Fields>> = {
     '?workflowId': ['webhook-triggers', 'belongs to its tenant'],
     ...paged('webhook-triggers', 'is listed page by page, newest first'),
   },
+  listTriggerDeliveries: all('?outcome ?limit ?cursor', [
+    'trigger-deliveries',
+    'is listed page by page, and by outcome',
+  ]),
   rotateTrigger: all('secret url graceSeconds', [
     'webhook-triggers',
     'gets another secret, or another URL, at once or after a time',

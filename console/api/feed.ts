@@ -9,7 +9,7 @@ type Listener = (event: string, data: FeedData) => void;
 const listeners = new Set<Listener>();
 let reading: AbortController | undefined;
 /** What pages keep up to date from the feed, by the first word of its key. */
-const FED = new Set<unknown>(['inbox', 'runs', 'goals', 'goal', 'proposals', 'proposal', 'installed']);
+const FED = new Set<unknown>(['inbox', 'viewers', 'runs', 'goals', 'goal', 'proposals', 'proposal', 'installed']);
 
 /** Reads again what was read before the feed began: what happened between the two was not told. */
 function catchUp(): void {

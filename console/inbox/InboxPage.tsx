@@ -4,6 +4,7 @@ import { ArrowLeft, Bell, BellOff } from 'lucide-react';
 import { useMemo, useState } from 'react';
 import type { InboxItem } from '../../src/protocol/people/inbox.ts';
 import { inboxQuery } from '../api/inbox.ts';
+import { useLooking } from '../api/looking.ts';
 import { Button } from '../parts/Button.tsx';
 import { useKeys } from '../parts/keys.ts';
 import { Empty, Problem, Skeleton } from '../parts/States.tsx';
@@ -14,6 +15,7 @@ import { leave, useLeaving } from './leaving.ts';
 import { useNotices } from './notices.ts';
 import { DisputeItem, FeedbackItem, GoalItem, ProposalItem, QuarantineItem } from './OtherItems.tsx';
 import { KIND_WORDS, keyOf, type QueueGroup, queueOf } from './queue.ts';
+import { ItemViewers, type OthersAt, RowViewers, useOthers } from './Viewers.tsx';
 
 const route = getRouteApi('/shell/inbox');
 
@@ -37,6 +39,8 @@ export function InboxPage() {
   const order = groups.flatMap((group) => group.items);
   const index = wanted === undefined ? 0 : order.findIndex((item) => keyOf(item) === wanted);
   const shown = order[index];
+  const othersAt = useOthers();
+  useLooking(shown);
   const open = (item: InboxItem | undefined): void =>
     void navigate({ to: '/inbox', search: item ? { item: keyOf(item) } : {}, replace: true, resetScroll: false });
   const move = (by: number) => (): void => open(order[Math.min(order.length - 1, Math.max(0, index + by))]);
@@ -67,7 +71,7 @@ export function InboxPage() {
         )}
         {query.isPending && <Skeleton lines={8} />}
         {groups.map((group) => (
-          <Group key={group.title} group={group} shown={shown} />
+          <Group key={group.title} group={group} shown={shown} othersAt={othersAt} />
         ))}
         {query.hasNextPage && (
           <Button isBusy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
@@ -81,6 +85,7 @@ export function InboxPage() {
             All
           </Button>
         </div>
+        {shown && <ItemViewers names={othersAt(shown)} />}
         {shown && Detail ? (
           <Detail key={keyOf(shown)} item={shown} onAnswer={answer(shown)} />
         ) : (
@@ -130,9 +135,11 @@ function Head({ count, isMore }: { readonly count: number; readonly isMore: bool
 function Group({
   group: { title, items },
   shown,
+  othersAt,
 }: {
   readonly group: QueueGroup;
   readonly shown: InboxItem | undefined;
+  readonly othersAt: OthersAt;
 }) {
   return (
     <section className={styles.group} aria-label={title}>
@@ -158,6 +165,7 @@ function Group({
                 <span>{KIND_WORDS[item.kind]}</span>
                 <Time at={item.createdAt} />
               </span>
+              <RowViewers names={othersAt(item)} />
             </Link>
           </li>
         ))}

@@ -3,6 +3,7 @@ import { Link, Outlet, useNavigate } from '@tanstack/react-router';
 import { BookOpen, CircleHelp, LogOut, Moon, Search, Sun, SunMoon, Workflow } from 'lucide-react';
 import { lazy, Suspense, useEffect, useState } from 'react';
 import { client, consoleRoot } from '../api/client.ts';
+import { stopLooking } from '../api/looking.ts';
 import { useSession } from '../api/session.ts';
 import { InboxCount } from '../inbox/InboxCount.tsx';
 import { chooseTheme, chosenTheme, THEMES } from '../theme.ts';
@@ -97,6 +98,7 @@ function Foot({ onHelp }: { readonly onHelp: () => void }) {
     setTheme(nextTheme);
   };
   const signOut = async (): Promise<void> => {
+    await stopLooking();
     await client.endConsoleSession();
     cache.clear();
     await navigate({ to: '/sign-in', search: {} });

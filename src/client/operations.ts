@@ -12,7 +12,7 @@ import type {
 } from '../protocol/ai/packs.ts';
 import type { PromptKind, PromptSource, PromptTemplate, RenderReply, RenderRequest } from '../protocol/ai/prompts.ts';
 import type { ToolDescriptor, ToolList, ToolView } from '../protocol/ai/tools.ts';
-import type { ToolSourceKind } from '../protocol/format/choices.ts';
+import type { ToolSourceKind, TriggerOutcome } from '../protocol/format/choices.ts';
 import type {
   AgreementPeriod,
   Goal,
@@ -63,7 +63,7 @@ import type {
   Bucket,
   FeedbackSummary,
 } from '../protocol/people/annotations.ts';
-import type { InboxItem } from '../protocol/people/inbox.ts';
+import type { InboxItem, InboxLook, InboxPresence, InboxViewers } from '../protocol/people/inbox.ts';
 import type { InterruptView, ResolveReply, ResolveRequest } from '../protocol/people/interrupts.ts';
 import type { CallPending, CallRequest, CallResult } from '../protocol/running/calls.ts';
 import type { ForkReply, ForkRequest } from '../protocol/running/forks.ts';
@@ -111,7 +111,13 @@ import type {
 import type { Commitment, CommitmentRequest, CommitmentState } from '../protocol/starting/commitments.ts';
 import type { Heartbeat, HeartbeatEvent, HeartbeatRequest } from '../protocol/starting/heartbeats.ts';
 import type { Schedule, ScheduleRequest } from '../protocol/starting/schedules.ts';
-import type { AnsweredByHook, RotatedTrigger, RotateTriggerRequest, Trigger } from '../protocol/starting/triggers.ts';
+import type {
+  AnsweredByHook,
+  RotatedTrigger,
+  RotateTriggerRequest,
+  Trigger,
+  TriggerDelivery,
+} from '../protocol/starting/triggers.ts';
 import type { AuditItem, AuditVerifyResult } from '../protocol/trust/audit.ts';
 import type { ApiKey, ApiKeyRequest, NewApiKey, RotateKeyRequest } from '../protocol/trust/keys.ts';
 import type { DiscoveryDocument } from './discovery.ts';
@@ -330,6 +336,11 @@ export const OPERATIONS = {
     { takes: 'body' },
   ),
   listInbox: operation<{ query?: PageQuery; reply: Page<InboxItem> }>()('GET', `${HOST}/inbox`, { takes: 'query' }),
+  listInboxViewers: operation<{ reply: InboxViewers }>()('GET', `${HOST}/inbox/viewers`),
+  lookAtInboxItem: operation<{ body: InboxLook; reply: InboxPresence }>()('PUT', `${HOST}/inbox/viewers/{viewId}`, {
+    takes: 'body',
+  }),
+  leaveInboxItem: operation<{ reply: undefined }>()('DELETE', `${HOST}/inbox/viewers/{viewId}`),
 
   createAnnotation: operation<{ body: AnnotationCreate; reply: Annotation }>()(
     'POST',
@@ -401,6 +412,10 @@ export const OPERATIONS = {
     `${HOST}/triggers/{triggerId}:rotate`,
     { takes: 'body' },
   ),
+  listTriggerDeliveries: operation<{
+    query?: PageQuery & { readonly outcome?: TriggerOutcome };
+    reply: Page<TriggerDelivery>;
+  }>()('GET', `${HOST}/triggers/{triggerId}/deliveries`, { takes: 'query' }),
   receiveHook: operation<{ body: object; reply: AnsweredByHook }>()('POST', `${HOST}/hooks/{token}`, {
     takes: 'body',
   }),

@@ -474,6 +474,13 @@ describe('capstan schedules, prompts, webhooks, keys and audit', () => {
     for (const wrong of ['--secret whsec_of_stripe', '--grace soon']) {
       expect((await run(`triggers rotate ${triggerId} ${wrong}`)).code).toBe(USAGE);
     }
+    await fetch(moved.json.url, { method: 'POST', body: '{}' });
+    const refused = await until(
+      () => run(`triggers deliveries ${triggerId} --outcome refused`),
+      ({ out }) => out.includes('signature_invalid'),
+    );
+    expect(refused.out).toContain('OUTCOME');
+    expect((await run(`triggers deliveries ${triggerId} --outcome lost`)).code).toBe(USAGE);
   });
 
   it('goals are set, planned, worked on and decided on, each command ending by the state of the goal', async () => {

@@ -274,6 +274,10 @@ const FIELDS: Readonly<Record<string, Fields>> = {
     '?workflowId': ['webhook-triggers', 'belongs to its tenant'],
     ...paged('webhook-triggers', 'is listed page by page, newest first'),
   },
+  listTriggerDeliveries: all('?outcome ?limit ?cursor', [
+    'trigger-deliveries',
+    'is listed page by page, and by outcome',
+  ]),
   rotateTrigger: all('secret url graceSeconds', [
     'webhook-triggers',
     'gets another secret, or another URL, at once or after a time',
@@ -357,6 +361,7 @@ const FIELDS: Readonly<Record<string, Fields>> = {
   startGoalRun: { inputs: ['goals', 'by runs that know how far it has come'] },
   listGoalEvaluations: paged('goals', 'page by page, latest first'),
   listInbox: paged('inbox', 'have everything once, newest first, however small they are'),
+  lookAtInboxItem: all('kind id runId createdAt', ['inbox-viewers', 'is refused for what is not in the inbox']),
   diffRun: { '?against': ['diff', 'begins where two runs of one workflow part, and tells what that came to'] },
   getRunState: { '?sequence': ['state', 'has the status, the variables and the nodes of that moment'] },
   getDebugBundle: { '?maxEvents': ['debug-bundle', '?maxEvents=2'] },

@@ -1,5 +1,6 @@
+import { TRIGGER_OUTCOMES } from '../../protocol/format/choices.ts';
 import { defined } from '../../protocol/format/json.ts';
-import type { Trigger } from '../../protocol/starting/triggers.ts';
+import type { Trigger, TriggerDelivery } from '../../protocol/starting/triggers.ts';
 import type { CommandGroup, CommandSpec, Context } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
 import { propertyLines, table } from '../text.ts';
@@ -75,6 +76,33 @@ const rotate: CommandSpec = {
   },
 };
 
+const deliveries: CommandSpec = {
+  name: 'deliveries',
+  takes: '<triggerId>',
+  summary: 'List what came of the requests to a webhook trigger, newest first',
+  flags: { '--outcome <outcome>': `one of ${TRIGGER_OUTCOMES.join(', ')}`, ...PAGE_FLAGS },
+  example: 'triggers deliveries trg-0mw4x2c1h0001 --outcome refused',
+  async run(context, { args: [triggerId = ''], options }) {
+    const outcome = TRIGGER_OUTCOMES.find((known) => known === options.outcome);
+    if (options.outcome && !outcome) throw new UsageError(`--outcome must be one of ${TRIGGER_OUTCOMES.join(', ')}.`);
+    const query = { ...(outcome ? { outcome } : {}), ...pageQuery(options) };
+    const page = await (await context.client()).listTriggerDeliveries(triggerId, query);
+    const row = ({ at, outcome: what, count, deliveryId, runId, reason }: TriggerDelivery) => [
+      at,
+      count === undefined ? what : `${what} (${count})`,
+      deliveryId,
+      runId,
+      reason && [reason.code, reason.field].filter((part) => part !== undefined).join(': '),
+    ];
+    context.show(
+      page,
+      () => [...table(['AT', 'OUTCOME', 'DELIVERY', 'RUN', 'REASON'], page.items.map(row)), ...nextPageHint(page)],
+      () => page.items.map(({ id }) => id),
+    );
+    return EXIT.done;
+  },
+};
+
 /** A secret on the command line would stay in the history of the shell. */
 async function secretFrom({ terminal }: Context, source: string): Promise<string> {
   if (source === '-') return (await terminal.input()).trim();
@@ -86,5 +114,5 @@ async function secretFrom({ terminal }: Context, source: string): Promise<string
 export const triggers: CommandGroup = {
   name: 'triggers',
   summary: 'Start workflows by requests of others and by events',
-  commands: [list, get, rotate],
+  commands: [list, get, rotate, deliveries],
 };

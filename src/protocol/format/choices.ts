@@ -13,6 +13,24 @@ export const DELIVERY_STATES = ['pending', 'delivered', 'dead'] as const;
 /** One of DELIVERY_STATES. */
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
+/**
+ * What came of a request to a webhook trigger. `ignored`: the filter did not let it pass; `invalid`: it gave no inputs
+ * that the workflow takes; `failed`: the host would start no run; `refused`: its sender was not the expected one;
+ * `limited`: there were too many; `challenge`: a sender wanted to know whether the address works.
+ */
+export const TRIGGER_OUTCOMES = [
+  'started',
+  'duplicate',
+  'ignored',
+  'invalid',
+  'failed',
+  'refused',
+  'limited',
+  'challenge',
+] as const;
+/** One of TRIGGER_OUTCOMES. */
+export type TriggerOutcome = (typeof TRIGGER_OUTCOMES)[number];
+
 /** Where tools come from. */
 export const TOOL_SOURCES = ['node-pack', 'workflow', 'mcp', 'connector', 'host-extension'] as const;
 /** One of TOOL_SOURCES. */

@@ -13,6 +13,7 @@ export const FEED_EVENTS = [
   'goal.evaluated',
   'goal.closed',
   'inbox.changed',
+  'inbox.viewers',
 ] as const;
 /** One of FEED_EVENTS. */
 export type FeedEvent = (typeof FEED_EVENTS)[number];

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { TRIGGER_OUTCOMES } from '../format/choices.ts';
 import { AnyObject, Closed, MapOf, NonEmpty, OneOf, Timestamp } from '../format/schema.ts';
 import { Owner } from '../running/events.ts';
 import { RUN_STATUSES } from '../running/run-status.ts';
@@ -121,6 +122,30 @@ export const RotatedTrigger = Type.Object(
 );
 /** A rotated trigger; without `secret` the caller knows it already, or the URL was replaced. */
 export type RotatedTrigger = Static<typeof RotatedTrigger>;
+
+/** Something that a sender sent to a webhook trigger, and what came of it. */
+export const TriggerDelivery = Type.Object(
+  {
+    id: NonEmpty,
+    triggerId: NonEmpty,
+    at: Timestamp,
+    outcome: OneOf(TRIGGER_OUTCOMES),
+    deliveryId: Optional(Type.String({ minLength: 1, description: 'What the sender calls the delivery' })),
+    runId: Optional(RunId),
+    reason: Optional(
+      Type.Object(
+        { code: NonEmpty, field: Optional(NonEmpty) },
+        { description: 'Why no run was started: an error code, and the field that it is about' },
+      ),
+    ),
+    count: Optional(
+      Type.Integer({ minimum: 1, description: 'How many requests this one stands for; of refused ones, few are kept' }),
+    ),
+  },
+  { $id: 'TriggerDelivery' },
+);
+/** One line of the delivery log; `at` is the last request where one stands for several. */
+export type TriggerDelivery = Static<typeof TriggerDelivery>;
 
 const started = {
   runId: RunId,

@@ -48,18 +48,21 @@ function entryOf({ row, objective }: HeldGoal, why: string, createdAt: number): 
     id: row.goal_id,
     title: `${why}: ${objective}`.slice(0, TITLE_CHARS_MAX),
     createdAt,
+    workspace: row.workspace,
     link: `/console/goals/${row.goal_id}`,
     goalId: row.goal_id,
     requiredScope: 'goals:write',
   };
 }
 
-function disputed({ run_id: runId, goal_id: goalId, disputed_at, disputed_by }: GoalRunRow): InboxEntry {
+function disputed(row: GoalRunRow): InboxEntry {
+  const { run_id: runId, goal_id: goalId, disputed_at, disputed_by, workspace } = row;
   return {
     kind: 'dispute',
     id: runId,
     title: `${disputed_by} disputes the verdict on ${runId}`,
     createdAt: disputed_at!,
+    workspace,
     link: `/console/goals/${goalId}`,
     runId,
     goalId,

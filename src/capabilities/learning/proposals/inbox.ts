@@ -15,6 +15,7 @@ export function pendingProposals(store: Store): InboxSource {
       id: row.proposal_id,
       title: factsOf(row).title || `Proposed: ${row.kind}`,
       createdAt: row.updated_at,
+      workspace: row.workspace,
       link: consolePath(row.proposal_id),
       runId: row.run_id,
       proposalId: row.proposal_id,

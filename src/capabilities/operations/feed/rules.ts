@@ -19,6 +19,7 @@ const SCOPES: { readonly [E in FeedEvent]: Scope | undefined } = {
   'goal.evaluated': 'goals:read',
   'goal.closed': 'goals:read',
   'inbox.changed': undefined,
+  'inbox.viewers': undefined,
 };
 
 /** Whether a caller may see an entry. */

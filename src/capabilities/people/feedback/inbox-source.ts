@@ -11,6 +11,7 @@ export function reviewInboxSource({ store }: Pick<Runtime, 'store'>): InboxSourc
       id: row.annotation_id,
       title: `${row.reason}: ${row.workflow_id}`,
       createdAt: row.created_at,
+      workspace: row.workspace,
       link: `/console/runs/${row.run_id}`,
       runId: row.run_id,
       ...(row.node_id === null ? {} : { nodeId: row.node_id }),

@@ -7,6 +7,8 @@ export interface InboxEntry {
   readonly id: string;
   readonly title: string;
   readonly createdAt: number;
+  /** Whose workspace it belongs to; null if it belongs to the whole tenant. */
+  readonly workspace: string | null;
   /** The console path where it is dealt with. */
   readonly link: string;
   readonly runId?: string;

@@ -9,6 +9,7 @@ const item = (id: string, createdAt: number, runId = 'run'): InboxEntry => ({
   id,
   title: id,
   createdAt,
+  workspace: null,
   link: '/',
   runId,
 });

@@ -33,6 +33,7 @@ function entryOf(row: InterruptRow, link: Link): InboxEntry {
     id: row.interrupt_id,
     title: row.title,
     createdAt: row.requested_at,
+    workspace: row.workspace,
     ...link,
     runId: row.run_id,
     nodeId: row.node_id,

@@ -6,11 +6,12 @@ import { listQuarantined, type QuarantinedRow } from './records.ts';
 export function quarantineInboxSource({ runtime }: Pick<Host, 'runtime'>): InboxSource {
   return async ({ subject }, before, limit) => {
     const rows = await runtime.store.read<QuarantinedRow>(listQuarantined(subject, before, limit));
-    return rows.map(({ work_id: runId, quarantined_at }) => ({
+    return rows.map(({ work_id: runId, quarantined_at, workspace }) => ({
       kind: 'quarantine',
       id: runId,
       title: 'A run was put aside because it took its host down or stalled it (runner_unavailable)',
       createdAt: quarantined_at,
+      workspace,
       link: `/console/runs/${runId}`,
       runId,
       requiredScope: 'runs:cancel',

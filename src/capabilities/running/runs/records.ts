@@ -5,6 +5,7 @@ import { type Param, type Statement, sql } from '../../../store/sql.ts';
 export interface QuarantinedRow {
   readonly work_id: string;
   readonly quarantined_at: number;
+  readonly workspace: string | null;
 }
 
 /** Lists the runs that were put aside before a position, newest first. */
@@ -18,8 +19,8 @@ export function listQuarantined(
   if (workspace !== undefined) where.push(`runs.workspace = $${params.push(workspace)}`);
   if (before) where.push(`(quarantined_at, work_id) < ($${params.push(before.at)}, $${params.push(before.id)})`);
   return sql(
-    `SELECT work_id, quarantined_at FROM work JOIN runs ON runs.run_id = work.work_id AND runs.tenant = work.tenant
-     WHERE ${where.join(' AND ')} ORDER BY quarantined_at DESC, work_id DESC LIMIT $${params.push(limit)}`,
+    `SELECT work_id, quarantined_at, runs.workspace FROM work
+     JOIN runs ON runs.run_id = work.work_id AND runs.tenant = work.tenant WHERE ${where.join(' AND ')} ORDER BY quarantined_at DESC, work_id DESC LIMIT $${params.push(limit)}`,
     ...params,
   );
 }
@@ -27,7 +28,7 @@ export function listQuarantined(
 /** Finds a run if it was put aside. */
 export function findQuarantined({ tenant }: Visibility, runId: string): Statement {
   return sql(
-    'SELECT work_id, quarantined_at FROM work WHERE work_id = $1 AND tenant = $2 AND quarantined_at IS NOT NULL',
+    'SELECT work_id FROM work WHERE work_id = $1 AND tenant = $2 AND quarantined_at IS NOT NULL',
     runId,
     tenant,
   );

@@ -117,7 +117,7 @@ export class RunService implements Runs {
     if (!isRefusal(resumed)) return and(resumed, giveBack);
     const { store, hub, clock } = this.#host.runtime;
     if (resumed.refused !== 'run_state_conflict') return resumed;
-    const [aside] = await store.read<QuarantinedRow>(findQuarantined(caller.subject, runId));
+    const [aside] = await store.read<Pick<QuarantinedRow, 'work_id'>>(findQuarantined(caller.subject, runId));
     if (!aside) return resumed;
     const moved = { status: resumed.details?.runStatus as RunStatus, at: clock.now() };
     return changeOf(moved, giveBack.writes, { announce: [() => hub.wakeWorkers(runId)] });

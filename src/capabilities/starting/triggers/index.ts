@@ -1,3 +1,4 @@
+import { commitOrThrow } from '../../../runtime/change.ts';
 import { defineCapability } from '../../capability.ts';
 import { hostSettings } from '../../host-settings.ts';
 import { bindRoutes } from '../../request.ts';
@@ -7,6 +8,8 @@ import { type ServedWorkflow, ServedWorkflows, WorkflowCompanions } from '../../
 import { joinSettings } from '../../settings.ts';
 import { Audit } from '../../trust/audit/door.ts';
 import { triggerCompanion } from './companion.ts';
+import { DeliveryLog, SWEEP_DELIVERIES, sweepDeliveriesWork } from './deliveries.ts';
+import { forgetDeliveredRun } from './delivery-records.ts';
 import { Triggers } from './door.ts';
 import { EventTriggers } from './reactions.ts';
 import { HookReceiver } from './receiving.ts';
@@ -31,18 +34,24 @@ export const triggers = defineCapability({
     const awaited = new EventTriggers(runtime);
     const service = new TriggerService(runtime, { audit, sealer, events: awaited });
     const started = new TriggeredRuns(host, runs);
+    const log = new DeliveryLog(runtime);
     const hooks = new HookReceiver({
       runtime,
       runs: started,
       events,
       sealer,
+      log,
       perSecond: triggerPerSecond,
       hosts: () => executor.hosts,
     });
     return {
       service,
-      routes: bindRoutes(routes, { triggers: service, hooks }),
-      work: { [TRIGGER_WORK]: { handle: eventHandler({ runtime, runs: started }), atOnce: EVENTS_AT_ONCE } },
+      routes: bindRoutes(routes, { triggers: service, hooks, log }),
+      work: {
+        [TRIGGER_WORK]: { handle: eventHandler({ runtime, runs: started }), atOnce: EVENTS_AT_ONCE },
+        [SWEEP_DELIVERIES]: { handle: log.sweep },
+      },
+      forgetRun: (run) => [forgetDeliveredRun(run)],
       reactions: [awaited.reaction],
       onAppend: [awaited.onAppend],
       onHint: awaited.tenants.onHint,
@@ -50,7 +59,11 @@ export const triggers = defineCapability({
         WorkflowCompanions.of(triggerCompanion(service)),
         ServedWorkflows.of(() => runtime.store.read<ServedWorkflow>(TRIGGERED_BY_HOST)),
       ],
-      prepare: () => awaited.tenants.load(),
+      prepare: async () => {
+        await awaited.tenants.load();
+        await commitOrThrow(runtime.store, [sweepDeliveriesWork()]);
+      },
+      stop: () => log.write(),
     };
   },
 });

@@ -12,6 +12,7 @@ import { findIdempotencyRecord, type IdempotencyRow, saveIdempotencyRecord } fro
 import { sha256Hex } from '../../../system/digest.ts';
 import { type Reply, type Request, reply } from '../../request.ts';
 import { type Events, waitUntilSettled } from '../../running/events/door.ts';
+import type { DeliveryLog } from './deliveries.ts';
 import { configOf } from './document.ts';
 import { payloadOf, readableHeaders } from './payload.ts';
 import { findByPath, type TriggerRow } from './records.ts';
@@ -32,6 +33,7 @@ interface ReceiverParts {
   readonly runs: TriggeredRuns;
   readonly events: Pick<Events, 'poll'>;
   readonly sealer: Sealer<TriggerSecrets>;
+  readonly log: Pick<DeliveryLog, 'started' | 'note' | 'count'>;
   readonly perSecond: number;
   readonly hosts: () => number;
 }
@@ -80,23 +82,33 @@ export class HookReceiver {
   async receive(request: HookRequest): Promise<Reply | Refusal> {
     const row = await this.#authenticated(request);
     if (!row) return NOT_FOUND;
-    const { clock, turns } = this.#parts.runtime;
+    const { log, runtime } = this.#parts;
+    const { clock, turns } = runtime;
     const limited = this.#rates.take(row.trigger_id, clock.now());
-    if (limited) return limited;
+    if (limited) {
+      log.count(row, 'limited', limited.refused);
+      return limited;
+    }
     await turns.next(row.tenant);
     const config = configOf(row);
     const payload = payloadOf(config.scheme, request.header('content-type') ?? '', request.bytes);
-    if (isRefusal(payload)) return payload;
+    if (isRefusal(payload)) {
+      log.note(row, 'invalid', { refusal: payload });
+      return payload;
+    }
     const { body } = payload;
     const challenge = challengeOf(config, body);
-    if (challenge !== undefined) return reply(200, { challenge } satisfies AnsweredByHook);
+    if (challenge !== undefined) {
+      log.note(row, 'challenge');
+      return reply(200, { challenge } satisfies AnsweredByHook);
+    }
     const headers = readableHeaders(request.headers, signatureHeaders(config));
     return this.#deliver({ row, config, scope: { body, headers, query: Object(request.query) } }, request);
   }
 
   /** The trigger that a request is for, if it comes from the expected sender. */
   async #authenticated(request: HookRequest): Promise<TriggerRow | undefined> {
-    const { runtime, sealer } = this.#parts;
+    const { runtime, sealer, log } = this.#parts;
     const now = runtime.clock.now();
     const [row] = await runtime.store.read<TriggerRow>(findByPath(pathHashOf(request.path)));
     const secrets = row?.sealed == null ? undefined : await sealer.unseal(row.sealed, row.trigger_id);
@@ -104,16 +116,30 @@ export class HookReceiver {
       isSigned(request, { config: SIGNED_BY_NOBODY, secrets: [NOBODYS], now });
       return undefined;
     }
-    const isRight = isSigned(request, { config: configOf(row), secrets: validSecrets(secrets, now), now });
-    return isRight && row.is_enabled === 1 ? row : undefined;
+    const config = configOf(row);
+    const valid = validSecrets(secrets, now);
+    const isRight = isSigned(request, { config, secrets: valid, now });
+    if (isRight && row.is_enabled === 1) return row;
+    const isUnset = config.scheme !== 'path' && valid.length === 0;
+    log.count(row, 'refused', isRight ? 'trigger_disabled' : isUnset ? 'secret_missing' : 'signature_invalid');
+    return undefined;
   }
 
   async #deliver(delivery: Delivery, request: HookRequest): Promise<Reply | Refusal> {
-    const { runtime, runs } = this.#parts;
+    const { runtime, runs, log } = this.#parts;
     const { row, config, scope } = delivery;
-    if (!passes(runs.compiled(row), scope)) return reply(200, { ignored: true } satisfies AnsweredByHook);
-    const started = await perform(runtime, () => this.#startOnce(delivery), { tenant: row.tenant });
-    if (isRefusal(started)) return refusalFor(started);
+    const compiled = runs.compiled(row);
+    const deliveryId = deliveryIdFor(compiled, scope);
+    if (!passes(compiled, scope)) {
+      log.note(row, 'ignored', { deliveryId });
+      return reply(200, { ignored: true } satisfies AnsweredByHook);
+    }
+    const started = await perform(runtime, () => this.#startOnce(delivery, deliveryId), { tenant: row.tenant });
+    if (isRefusal(started)) {
+      log.note(row, started.refused === 'validation_error' ? 'invalid' : 'failed', { deliveryId, refusal: started });
+      return refusalFor(started);
+    }
+    if (started.status === undefined) log.note(row, 'duplicate', { deliveryId, runId: started.runId });
     const statusUrl = `${request.origin}/v1/runs/${started.runId}`;
     if (config.respond === 'result') await this.#wait(row, started.runId, config.waitSeconds ?? WAIT_S, request.signal);
     // Most senders only want to know that the request has arrived: nothing is read for them.
@@ -121,11 +147,9 @@ export class HookReceiver {
     return this.#answer(delivery, started, statusUrl);
   }
 
-  async #startOnce(delivery: Delivery): Promise<Change<Started> | Refusal> {
-    const { runtime, runs } = this.#parts;
-    const { row, scope } = delivery;
+  async #startOnce({ row, scope }: Delivery, deliveryId: string | undefined): Promise<Change<Started> | Refusal> {
+    const { runtime, runs, log } = this.#parts;
     const compiled = runs.compiled(row);
-    const deliveryId = deliveryIdFor(compiled, scope);
     const recordKey = sha256Hex(JSON.stringify(['trigger', row.trigger_id, deliveryId ?? '']));
     const [record] =
       deliveryId === undefined ? [] : await runtime.store.read<IdempotencyRow>(findIdempotencyRecord(recordKey));
@@ -135,12 +159,13 @@ export class HookReceiver {
     const mark = { triggerId: row.trigger_id, ...(deliveryId === undefined ? {} : { deliveryId }) };
     const start = await runs.start(row, inputs, mark);
     if (isRefusal(start)) return start;
-    if (deliveryId === undefined) return start;
+    const logged = and(start, log.started(row, start.result.runId, deliveryId));
+    if (deliveryId === undefined) return logged;
     const stored = { record_key: recordKey, digest: '', status: 202, body: start.result.runId };
     const remembered = changeOf(undefined, [saveIdempotencyRecord(stored, DELIVERY_RETENTION_MS)], {
       retryOn: ['idempotency'],
     });
-    return and(start, remembered);
+    return and(logged, remembered);
   }
 
   async #wait(row: TriggerRow, runId: string, seconds: number, signal: AbortSignal): Promise<void> {

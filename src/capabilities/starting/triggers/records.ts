@@ -14,6 +14,7 @@ import { type Param, type Statement, sql, type Write } from '../../../store/sql.
 import type { Migration } from '../../../store/store.ts';
 import { HOST_IDENTITY } from '../../host-caller.ts';
 import { SUBJECT_COLUMNS, type SubjectColumns } from '../../subject-columns.ts';
+import { DELIVERY_TABLES, deleteDeliveriesOf } from './delivery-records.ts';
 
 /** The tables of triggers. */
 export const TRIGGER_TABLES: readonly Migration[] = [
@@ -58,6 +59,7 @@ export const TRIGGER_TABLES: readonly Migration[] = [
       ) $clustered`,
     ],
   },
+  DELIVERY_TABLES,
 ];
 
 /** A trigger as it is stored; its subject is whoever registered the definition. */
@@ -125,9 +127,9 @@ export function noteError({ tenant, trigger_id }: TriggerRow, error: string): Wr
   return setOwned(TRIGGERS, tenant, trigger_id, { last_error: error });
 }
 
-/** Deletes a trigger. */
-export function deleteTrigger({ tenant, trigger_id }: TriggerRow): Write {
-  return deleteOwned(TRIGGERS, { tenant }, trigger_id);
+/** Deletes a trigger and its delivery log. */
+export function deleteTrigger({ tenant, trigger_id }: TriggerRow): Write[] {
+  return [deleteOwned(TRIGGERS, { tenant }, trigger_id), deleteDeliveriesOf(trigger_id)];
 }
 
 /** A trigger, if it is visible. */

@@ -1,15 +1,18 @@
 import { Type } from 'typebox';
 import { isRefusal } from '../../../protocol/errors.ts';
-import { Closed } from '../../../protocol/format/schema.ts';
+import { TRIGGER_OUTCOMES } from '../../../protocol/format/choices.ts';
+import { Closed, OneOf } from '../../../protocol/format/schema.ts';
 import {
   AnsweredByHook,
   RotatedTrigger,
   RotateTriggerRequest,
   StartedByHook,
   Trigger,
+  TriggerDelivery,
 } from '../../../protocol/starting/triggers.ts';
 import { ListQuery, Page, pageById, pageRequest } from '../../page.ts';
 import { answer, type Route, reply, route, transact } from '../../request.ts';
+import type { DeliveryLog } from './deliveries.ts';
 import { HOOKS } from './document.ts';
 import type { Triggers } from './door.ts';
 import type { HookReceiver } from './receiving.ts';
@@ -18,6 +21,7 @@ import type { HookReceiver } from './receiving.ts';
 interface Services {
   readonly triggers: Triggers;
   readonly hooks: HookReceiver;
+  readonly log: DeliveryLog;
 }
 const operation = route<Services>();
 
@@ -74,6 +78,25 @@ const rotateTrigger = operation({
     ),
 });
 
+const listTriggerDeliveries = operation({
+  operationId: 'listTriggerDeliveries',
+  summary: 'What came of the requests to a webhook trigger, newest first',
+  method: 'GET',
+  path: `${TRIGGERS}/{triggerId}/deliveries`,
+  scope: 'runs:read',
+  params,
+  query: ListQuery({ outcome: Type.Optional(OneOf(TRIGGER_OUTCOMES)) }),
+  replies: { 200: Page(TriggerDelivery) },
+  refusals: [400, 404],
+  handle: async ({ caller, params: { triggerId }, query }, { log }) => {
+    const page = pageRequest(query);
+    if (isRefusal(page)) return page;
+    const filter = { outcome: query.outcome, before: page.after };
+    const found = await log.list(caller, triggerId, filter, page.limit + 1);
+    return isRefusal(found) ? found : reply(200, pageById(found, page));
+  },
+});
+
 const receiveHook = operation({
   operationId: 'receiveHook',
   summary: 'Start a run by a webhook trigger: the URL and, if it asks for one, the signature are the credential',
@@ -99,4 +122,10 @@ const receiveHook = operation({
 });
 
 /** The operations on triggers. */
-export const routes: readonly Route<Services>[] = [listTriggers, getTrigger, rotateTrigger, receiveHook];
+export const routes: readonly Route<Services>[] = [
+  listTriggers,
+  getTrigger,
+  rotateTrigger,
+  listTriggerDeliveries,
+  receiveHook,
+];

@@ -6,7 +6,7 @@ import { and, type Change, changeOf, unchanged } from '../../../runtime/change.t
 import type { Subject } from '../../../runtime/run-row.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Sealer } from '../../../runtime/sealer.ts';
-import type { Write } from '../../../store/sql.ts';
+import type { Unit } from '../../../store/sql.ts';
 import type { Caller } from '../../request.ts';
 import { subjectColumns } from '../../subject-columns.ts';
 import { type Audit, entryBy } from '../../trust/audit/door.ts';
@@ -91,7 +91,7 @@ export class TriggerService implements Triggers {
     const row = { ...rotated.row, sealed, rotated_at: this.#runtime.clock.now() };
     const document = triggerFrom(row, rotated.secrets, origin);
     const shown = rotated.made === undefined ? document : { ...document, secret: rotated.made };
-    return this.#changed(subject, 'trigger.rotate', row, updateTrigger(row), shown);
+    return this.#changed(subject, 'trigger.rotate', row, [updateTrigger(row)], shown);
   }
 
   /**
@@ -142,7 +142,7 @@ export class TriggerService implements Triggers {
       created_at: now,
       updated_at: now,
     };
-    const change = this.#changed(subject, 'trigger.create', row, insertTrigger(row, TRIGGERS_MAX), undefined);
+    const change = this.#changed(subject, 'trigger.create', row, [insertTrigger(row, TRIGGERS_MAX)], undefined);
     return { ...change, refusals: { triggers: TOO_MANY } };
   }
 
@@ -157,7 +157,7 @@ export class TriggerService implements Triggers {
     const updated_at = this.#runtime.clock.now();
     const moved: TriggerRow = { ...known, ...columns, principal, issuer, lane, updated_at };
     const row = await this.#withoutForeignSecret(known, moved);
-    return this.#changed(subject, 'trigger.replace', row, updateTrigger(row), undefined);
+    return this.#changed(subject, 'trigger.replace', row, [updateTrigger(row)], undefined);
   }
 
   /** The secret of one sender must not be taken from another one. */
@@ -189,11 +189,11 @@ export class TriggerService implements Triggers {
     return { row, secrets: { path: secrets.path, secret, former }, ...(given === undefined ? { made: secret } : {}) };
   }
 
-  #changed<T>(subject: Subject, action: AuditAction, row: TriggerRow, write: Write, result: T): Change<T> {
+  #changed<T>(subject: Subject, action: AuditAction, row: TriggerRow, writes: Unit, result: T): Change<T> {
     const { audit, events } = this.#parts;
     const isEvent = row.type === 'event';
     if (isEvent) events.tenants.add(row.tenant);
-    const change = changeOf(result, [write], {
+    const change = changeOf(result, writes, {
       announce: isEvent ? [() => events.tenants.announce(row.tenant)] : [],
       retryOn: ['revision'],
     });

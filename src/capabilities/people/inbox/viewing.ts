@@ -1,0 +1,159 @@
+import { NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
+import type { InboxLook, InboxPresence, InboxViewer } from '../../../protocol/people/inbox.ts';
+import { and, type Change, changeOf, commitOrThrow, perform, unchanged, withResult } from '../../../runtime/change.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
+import type { Visibility } from '../../../store/log.ts';
+import type { Cancel } from '../../../system/clock.ts';
+import type { Feed } from '../../operations/feed/door.ts';
+import type { Caller } from '../../request.ts';
+import type { InboxService } from './service.ts';
+import { deleteOldViews, endView, listViews, takeBack, takeBackAll, viewFrom, vouchFor } from './viewing-records.ts';
+import {
+  exceededBy,
+  type HeldView,
+  isSameItem,
+  scopesOfMove,
+  VIEW_LIMITS,
+  VIEW_MS,
+  type View,
+  type ViewedItem,
+  VOUCH_EVERY_MS,
+  VOUCHED_MS,
+  viewersFor,
+  viewKeyOf,
+} from './viewing-rules.ts';
+
+/** How often a host looks whose views are over. */
+const SWEEP_MS = 1_000;
+
+type ViewingRuntime = Pick<Runtime, 'store' | 'clock' | 'ids' | 'log' | 'mutex'>;
+
+/** What it is made of. */
+interface ViewingParts {
+  readonly inbox: Pick<InboxService, 'find'>;
+  readonly feed: Pick<Feed, 'publish'>;
+}
+
+/**
+ * Who has which item of the inbox open.
+ *
+ * V1. Whoever looks goes on saying so. That is noted in the memory of the host that hears it; nothing is written.
+ * V2. On a shared store the host vouches for its views in a table, when one comes, moves or goes, and seldom in between.
+ * V3. Readers of the feed are told when somebody comes, moves or goes, in the part of the tenant that sees the item.
+ */
+export class InboxViewing {
+  readonly #runtime: ViewingRuntime;
+  readonly #parts: ViewingParts;
+  readonly #host: string;
+  readonly #held = new Map<string, HeldView>();
+  #cancelSweep: Cancel | undefined;
+
+  constructor(runtime: ViewingRuntime, parts: ViewingParts) {
+    this.#runtime = runtime;
+    this.#parts = parts;
+    this.#host = runtime.ids.next('');
+  }
+
+  /** Notes that the caller has an item open in one of their windows, until shortly after they said so last. */
+  async look(caller: Caller, viewId: string, wanted: InboxLook): Promise<Change<InboxPresence> | Refusal> {
+    const { tenant, principal } = caller.subject;
+    const key = viewKeyOf({ tenant, principal, viewId });
+    const known = this.#held.get(key);
+    const item = known && isSameItem(wanted, known.item) ? known.item : await this.#parts.inbox.find(caller, wanted);
+    if (!item) return NOT_FOUND;
+    const now = this.#runtime.clock.now();
+    const isSame = known !== undefined && isSameItem(known.item, item);
+    const { kind, id, runId, workspace } = item;
+    const named: ViewedItem = { kind, id, workspace, ...(runId === undefined ? {} : { runId }) };
+    const view: View = { tenant, principal, viewId, item: named, since: isSame ? known.since : now };
+    const exceeded = isSame ? undefined : exceededBy(view, this.#held.values());
+    if (exceeded) return refuse('conflict', 'Too many people or windows look at the inbox.', { ...exceeded });
+    // Noted at once, so that requests which come together count each other.
+    this.#hold(key, { ...view, until: now + VIEW_MS, vouchAt: isSame ? known.vouchAt : 0 });
+    const told = isSame && now < known.vouchAt ? unchanged(undefined) : this.#vouch(key, view);
+    const moved = isSame ? [] : [this.#tell(scopesOfMove(tenant, known?.item, named))];
+    const views = [...(await this.#viewsOf(tenant)).filter((each) => viewKeyOf(each) !== key), view];
+    const items = viewersFor(caller, views).filter((viewer) => isSameItem(viewer, named));
+    return withResult(and(told, ...moved), () => ({ items, expiresInMs: VIEW_MS }));
+  }
+
+  /** Ends a view; one that is over already is none. */
+  async leave({ subject: { tenant, principal } }: Caller, viewId: string): Promise<Change> {
+    const view = { tenant, principal, viewId };
+    const known = this.#held.get(viewKeyOf(view)) ?? (await this.#toldElsewhere(view));
+    this.#held.delete(viewKeyOf(view));
+    if (!known) return unchanged(undefined);
+    const ended = this.#runtime.store.isShared ? [endView(view)] : [];
+    return and(changeOf(undefined, ended), this.#tell(scopesOfMove(tenant, known.item)));
+  }
+
+  /** Everybody who looks at something that is in the caller's inbox. */
+  async list(caller: Caller): Promise<InboxViewer[]> {
+    return viewersFor(caller, await this.#viewsOf(caller.subject.tenant));
+  }
+
+  /** To be called when the host stops: nobody looks through it any more. */
+  async stop(): Promise<void> {
+    this.#cancelSweep?.();
+    this.#held.clear();
+    const { store, log } = this.#runtime;
+    if (!store.isShared) return;
+    try {
+      await commitOrThrow(store, [takeBackAll(this.#host)]);
+    } catch (error) {
+      log.warn({ err: error }, 'the people who look at the inbox through this host are shown for a minute more');
+    }
+  }
+
+  #vouch(key: string, view: View): Change {
+    if (!this.#runtime.store.isShared) return unchanged(undefined);
+    const writes = [deleteOldViews(), vouchFor(view, this.#host, VOUCHED_MS)];
+    return changeOf(undefined, writes, { announce: [() => this.#noteVouched(key, view)] });
+  }
+
+  #noteVouched(key: string, view: View): void {
+    const held = this.#held.get(key);
+    if (!held || !isSameItem(held.item, view.item)) return;
+    this.#held.set(key, { ...held, vouchAt: this.#runtime.clock.now() + VOUCH_EVERY_MS });
+  }
+
+  #tell(scopes: readonly Visibility[]): Change {
+    const [first = unchanged(undefined), ...others] = scopes.map((scope) =>
+      this.#parts.feed.publish(scope, [{ event: 'inbox.viewers', data: {} }]),
+    );
+    return and(first, ...others);
+  }
+
+  async #viewsOf(tenant: string): Promise<View[]> {
+    const { store } = this.#runtime;
+    if (!store.isShared) return [...this.#held.values()].filter((view) => view.tenant === tenant);
+    const rows = await store.read<Parameters<typeof viewFrom>[0]>(listViews(tenant, VIEW_LIMITS.ofTenant));
+    return rows.map(viewFrom);
+  }
+
+  async #toldElsewhere(view: Pick<View, 'tenant' | 'principal' | 'viewId'>): Promise<View | undefined> {
+    if (!this.#runtime.store.isShared) return undefined;
+    return (await this.#viewsOf(view.tenant)).find((each) => viewKeyOf(each) === viewKeyOf(view));
+  }
+
+  #hold(key: string, view: HeldView): void {
+    this.#held.set(key, view);
+    this.#cancelSweep ??= this.#runtime.clock.after(SWEEP_MS, () => void this.#sweep());
+  }
+
+  /** Ends the views that nobody has renewed. */
+  async #sweep(): Promise<void> {
+    const { clock, log, store } = this.#runtime;
+    const over = [...this.#held].filter(([, { until }]) => until <= clock.now());
+    for (const [key] of over) this.#held.delete(key);
+    this.#cancelSweep = this.#held.size === 0 ? undefined : clock.after(SWEEP_MS, () => void this.#sweep());
+    try {
+      for (const [, view] of over) {
+        const taken = changeOf(undefined, store.isShared ? [takeBack(view, this.#host)] : []);
+        await perform(this.#runtime, async () => and(taken, this.#tell(scopesOfMove(view.tenant, view.item))));
+      }
+    } catch (error) {
+      log.warn({ err: error }, 'that somebody has left an item of the inbox could not be told; it ends by itself');
+    }
+  }
+}

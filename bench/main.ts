@@ -8,9 +8,6 @@
  * what a run costs there. `-- freeze`, `-- disk`, `-- backup`, `-- streams` and `-- skew` measure what faults cost. These
  * take minutes and run only when they are named.
  */
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { api, chain, endedRun } from './api.ts';
 import { benchBackup } from './backup.ts';
 import { benchConsole } from './console.ts';
@@ -23,7 +20,6 @@ import { benchNoisyNeighbour } from './noisy-neighbour.ts';
 import { benchOwnNodes } from './own-nodes.ts';
 import { benchRegression, measurePeers, peerOptions } from './peers.ts';
 import { benchPostgres } from './postgres.ts';
-import { cpuOfTree } from './processor.ts';
 import { benchRedaction } from './redaction.ts';
 import { writeReport } from './report.ts';
 import { benchLists, benchRetries } from './requests.ts';
@@ -34,6 +30,7 @@ import { benchStart } from './start.ts';
 import { median } from './statistics.ts';
 import { benchSubscribers } from './subscribers.ts';
 import { benchSynthesis } from './synthesis.ts';
+import { benchTelemetry } from './telemetry.ts';
 import { benchUnreadStreams } from './unread-streams.ts';
 import { benchValidation } from './validation.ts';
 import { benchApprovals, benchRecovery } from './waiting.ts';
@@ -112,54 +109,6 @@ async function benchRuns(): Promise<void> {
     await Promise.all([limit.stop(), capstan.stop()]);
   }
   console.log(`  median ratio ${median(ratios).toFixed(2)} (at least 0.6 wanted)`);
-}
-
-/**
- * What runs cost when their metrics are pushed, when a tenth of them is traced besides, and when all are, against when
- * nothing is sent, turn by turn. The time of the processor says it with less noise than the time of the clock.
- */
-async function benchTelemetry(): Promise<void> {
-  console.log(`\nruns with metrics and traces to a collector, ${ROUNDS} rounds of ${RUNS}`);
-  const collector = createServer((request, response) => request.resume().on('end', () => response.end()));
-  await once(collector.listen(0, '127.0.0.1'), 'listening');
-  const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
-  const sending = (more: Record<string, string>): Promise<BenchServer> =>
-    startCapstan({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_METRIC_EXPORT_INTERVAL: '15000', ...more });
-  const servers = {
-    off: await startCapstan(),
-    metrics: await sending({ OTEL_TRACES_EXPORTER: 'none' }),
-    'traces 0.1': await sending({ OTEL_TRACES_SAMPLER_ARG: '0.1' }),
-    'traces 1': await sending({ OTEL_TRACES_SAMPLER_ARG: '1' }),
-  };
-  const measured = Object.entries(servers).map(([name, server]) => ({
-    ...{ name, server },
-    rates: [] as number[],
-    micros: [] as number[],
-  }));
-  try {
-    for (const { server } of measured) await loadRuns(server, RUNS);
-    for (let round = 1; round <= ROUNDS; round++) {
-      for (const { server, rates, micros } of measured) {
-        const before = cpuOfTree(server.pid);
-        rates.push((await loadRuns(server, RUNS)).runsPerSecond);
-        micros.push(((cpuOfTree(server.pid) - before) * 1_000) / RUNS);
-      }
-      const told = measured.map(
-        (each) => `${each.name} ${each.rates.at(-1)!.toFixed(0)}/s, ${each.micros.at(-1)!.toFixed(0)} µs`,
-      );
-      console.log(`  round ${round}: ${told.join('   ')}`);
-    }
-  } finally {
-    await Promise.all(measured.map(({ server }) => server.stop()));
-    collector.close();
-  }
-  const [off] = measured;
-  for (const { name, rates, micros } of measured.slice(1)) {
-    const ratio = median(rates.map((rate, index) => rate / off!.rates[index]!));
-    const cost = median(micros.map((each, index) => each / off!.micros[index]!));
-    console.log(`  ${name}: median ratio ${ratio.toFixed(2)}, processor time for a run ${cost.toFixed(2)} of off`);
-  }
-  console.log('  at least 0.95 wanted with traces 0.1');
 }
 
 /** What runs cost when somebody watches the tenant, against when nobody does, turn by turn. */

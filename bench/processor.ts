@@ -38,6 +38,15 @@ export function cpuOfTree(root: number): number {
   return sumOf(root);
 }
 
+/** Processor time that a process has used in its threads of now, in microseconds: finer than the ticks of the others. */
+export function cpuOfThreads(pid: number): number {
+  const folder = `/proc/${pid}/task`;
+  const nanoseconds = readdirSync(folder).map((thread) => {
+    return Number(readFileSync(`${folder}/${thread}/schedstat`, 'utf8').split(' ')[0]);
+  });
+  return nanoseconds.reduce((sum, each) => sum + each, 0) / 1_000;
+}
+
 /** Processor time that the whole machine has used, in milliseconds. */
 function cpuOfMachine(): number {
   const [user = 0, nice = 0, system = 0, _idle, _waiting, irq = 0, softirq = 0, stolen = 0] = readFileSync(

@@ -5,6 +5,7 @@ import { isSampled, type RunTrace } from '../../../protocol/format/trace.ts';
 import type { Clock } from '../../../system/clock.ts';
 import { sleep } from '../../../system/clock.ts';
 import type { Log } from '../../../system/log.ts';
+import { allowedAttributes } from './attributes.ts';
 import type { TraceSettings } from './settings.ts';
 
 /** A span that has ended, ready to be sent. */
@@ -17,6 +18,7 @@ export interface EndedSpan {
   readonly startedAt: number;
   readonly endedAt: number;
   readonly status: 'unset' | 'ok' | 'error';
+  /** Only those that may leave the host are sent. */
   readonly attributes: JsonObject;
   /** The span of the run that a fork came from. */
   readonly link?: { readonly traceId: string; readonly spanId: string } | undefined;
@@ -69,7 +71,7 @@ export async function openExporter(settings: TraceSettings, parts: ExporterParts
         : api.ROOT_CONTEXT;
       return decides(sampler, sdk.SamplingDecision.RECORD_AND_SAMPLED, context, traceId);
     },
-    send: (span) => processor.onEnd(readable(span, resource, scope)),
+    send: (span) => processor.onEnd(new SentSpan(span, { resource, scope })),
     close: () => closeSoon(processor, parts.clock),
   };
 }
@@ -103,34 +105,52 @@ function contextOf({ traceId, flags }: RunTrace, spanId: string, isRemote = fals
   return { traceId, spanId, traceFlags: isSampled({ flags }) ? 1 : 0, isRemote };
 }
 
-/** The span in the form of the SDK. The ids are our own, so its tracer, which makes up ids, is not used. */
-function readable(
-  span: EndedSpan,
-  resource: ReadableSpan['resource'],
-  instrumentationScope: ReadableSpan['instrumentationScope'],
-): ReadableSpan {
-  const { name, trace, spanId, parentSpanId, startedAt, attributes, link } = span;
-  const endedAt = Math.max(startedAt, span.endedAt);
-  const context = contextOf(trace, spanId);
-  return {
-    name,
-    kind: span.isRemote ? KIND_CLIENT : KIND_INTERNAL,
-    spanContext: () => context,
-    ...(parentSpanId === undefined ? {} : { parentSpanContext: contextOf(trace, parentSpanId) }),
-    startTime: hrTime(startedAt),
-    endTime: hrTime(endedAt),
-    duration: hrTime(endedAt - startedAt),
-    status: { code: STATUS_CODES[span.status] },
-    attributes: attributes as Attributes,
-    links: link ? [{ context: contextOf({ traceId: link.traceId, flags: trace.flags }, link.spanId, true) }] : [],
-    events: [],
-    ended: true,
-    resource,
-    instrumentationScope,
-    droppedAttributesCount: 0,
-    droppedEventsCount: 0,
-    droppedLinksCount: 0,
-  };
+/**
+ * A span in the form of the SDK. The ids are our own, so its tracer, which makes up ids, is not used. All of them have one
+ * shape: objects that are put together from parts cost more than all else that is done for a span until it is sent.
+ */
+class SentSpan implements ReadableSpan {
+  readonly name: string;
+  readonly kind: number;
+  readonly spanContext: () => SpanContext;
+  declare readonly parentSpanContext?: SpanContext;
+  readonly startTime: HrTime;
+  readonly endTime: HrTime;
+  readonly duration: HrTime;
+  readonly status: ReadableSpan['status'];
+  readonly attributes: Attributes;
+  readonly links: ReadableSpan['links'];
+  readonly events: ReadableSpan['events'] = [];
+  readonly ended = true;
+  readonly resource: ReadableSpan['resource'];
+  readonly instrumentationScope: ReadableSpan['instrumentationScope'];
+  readonly droppedAttributesCount = 0;
+  readonly droppedEventsCount = 0;
+  readonly droppedLinksCount = 0;
+
+  constructor(span: EndedSpan, { resource, scope }: SentBy) {
+    const { trace, parentSpanId, startedAt, link } = span;
+    const endedAt = Math.max(startedAt, span.endedAt);
+    const context = contextOf(trace, span.spanId);
+    this.name = span.name;
+    this.kind = span.isRemote ? KIND_CLIENT : KIND_INTERNAL;
+    this.spanContext = () => context;
+    if (parentSpanId !== undefined) this.parentSpanContext = contextOf(trace, parentSpanId);
+    this.startTime = hrTime(startedAt);
+    this.endTime = hrTime(endedAt);
+    this.duration = hrTime(endedAt - startedAt);
+    this.status = { code: STATUS_CODES[span.status] };
+    this.attributes = allowedAttributes(span.attributes) as Attributes;
+    this.links = link ? [{ context: contextOf({ traceId: link.traceId, flags: trace.flags }, link.spanId, true) }] : [];
+    this.resource = resource;
+    this.instrumentationScope = scope;
+  }
+}
+
+/** Who sends a span. */
+interface SentBy {
+  readonly resource: ReadableSpan['resource'];
+  readonly scope: ReadableSpan['instrumentationScope'];
 }
 
 /** The numbers of the enumerations in `@opentelemetry/api`, which is not loaded without telemetry. */

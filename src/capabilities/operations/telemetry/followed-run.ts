@@ -4,6 +4,7 @@ import type { RunTrace } from '../../../protocol/format/trace.ts';
 import type { RunEvent } from '../../../protocol/running/events.ts';
 import type { Span } from '../../../protocol/running/inspection.ts';
 import { sha256Hex } from '../../../system/digest.ts';
+import { timeOf } from './times.ts';
 
 /** What a followed run is connected to. */
 interface Connections {
@@ -95,7 +96,7 @@ export class FollowedRun {
     this.#sequence = event.sequence;
     this.#spans.add(event);
     this.#next = event.sequence + 1;
-    this.#lastAt = Date.parse(event.timestamp);
+    this.#lastAt = timeOf(event.timestamp);
   }
 
   #ended(span: Span): void {

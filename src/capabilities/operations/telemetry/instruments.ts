@@ -5,6 +5,7 @@ import { shownText } from './attributes.ts';
 export interface InstrumentRow {
   readonly help: string;
   readonly unit: string;
+  /** At most three. */
   readonly labels: readonly string[];
   /** The upper bounds of a histogram; a counter has none. */
   readonly buckets?: readonly number[];
@@ -20,11 +21,16 @@ interface Series {
   readonly counts: number[];
 }
 
+/** The series below some values of the first labels: a level for each label, so that finding one makes no new text. */
+type Branch = Map<string, Branch | Series>;
+
 /** Adds up one metric by the values of its labels. */
 export class Instrument {
   readonly #name: string;
   readonly #row: InstrumentRow;
-  readonly #series = new Map<string, Series>();
+  readonly #root: Branch = new Map();
+  readonly #series: Series[] = [];
+  #overflow: Series | undefined;
 
   constructor(name: string, row: InstrumentRow) {
     this.#name = name;
@@ -32,19 +38,20 @@ export class Instrument {
   }
 
   /** Counts `value` more for these values of the labels, or notes it in the histogram. */
-  add(value: number, ...labels: readonly string[]): void {
-    const series = this.#seriesOf(labels);
+  add(value: number, first = '', second = '', third = ''): void {
+    const series = this.#find(first, second, third) ?? this.#begin([first, second, third]);
     series.sum += value;
     const { buckets } = this.#row;
     if (!buckets) return;
-    const found = buckets.findIndex((bound) => value <= bound);
-    series.counts[found < 0 ? buckets.length : found]! += 1;
+    let bucket = 0;
+    while (bucket < buckets.length && value > buckets[bucket]!) bucket++;
+    series.counts[bucket]! += 1;
   }
 
   /** What has been counted so far. */
   read(): MetricReading {
     const { help, unit, buckets } = this.#row;
-    const all = [...this.#series.values()];
+    const all = this.#series;
     const about = { name: this.#name, help, unit };
     if (!buckets) return { ...about, kind: 'counter', points: all.map((each) => this.#point(each, each.sum)) };
     const points = all.map((each): MetricPoint<Distribution> => {
@@ -53,16 +60,36 @@ export class Instrument {
     return { ...about, kind: 'histogram', points };
   }
 
-  #seriesOf(labels: readonly string[]): Series {
-    const key = labels.join('\n');
-    const known = this.#series.get(key);
-    if (known) return known;
-    const isOver = this.#series.size >= SERIES_MAX;
-    if (isOver && labels.length > 0) return this.#seriesOf([]);
-    const counts = this.#row.buckets ? new Array<number>(this.#row.buckets.length + 1).fill(0) : [];
+  #find(first: string, second: string, third: string): Series | undefined {
+    let found = this.#root.get(first);
+    if (found instanceof Map) found = found.get(second);
+    if (found instanceof Map) found = found.get(third);
+    return found instanceof Map ? undefined : found;
+  }
+
+  /** Begins the series of these labels, or counts them with the others that are beyond the limit. */
+  #begin(values: readonly string[]): Series {
+    const { labels: names, buckets } = this.#row;
+    const isOver = this.#series.length >= SERIES_MAX;
+    if (isOver && this.#overflow) return this.#overflow;
+    const counts = buckets ? new Array<number>(buckets.length + 1).fill(0) : [];
+    const labels = values.slice(0, names.length);
     const series = { labels: isOver ? undefined : labels, sum: 0, counts };
-    this.#series.set(key, series);
+    this.#series.push(series);
+    if (isOver) this.#overflow = series;
+    else this.#place(series, values.slice(0, Math.max(1, names.length)));
     return series;
+  }
+
+  #place(series: Series, values: readonly string[]): void {
+    let branch = this.#root;
+    for (const value of values.slice(0, -1)) {
+      const known = branch.get(value);
+      const next: Branch = known instanceof Map ? known : new Map();
+      branch.set(value, next);
+      branch = next;
+    }
+    branch.set(values.at(-1)!, series);
   }
 
   #point<Value>({ labels }: Series, value: Value): MetricPoint<Value> {

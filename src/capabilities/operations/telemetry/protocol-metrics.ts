@@ -115,15 +115,15 @@ export class ProtocolMetrics {
     return [...counted, ...queueDepth(ofHost)];
   }
 
-  #add(name: Name, value: number, ...labels: readonly string[]): void {
-    this.#instruments.get(name)!.add(value, ...labels);
+  #add(name: Name, value: number, first: string, second?: string, third?: string): void {
+    this.#instruments.get(name)!.add(value, first, second, third);
   }
 
   #ended(run: Run, events: readonly RunEvent[]): void {
     const { workflowId, owner, createdAt } = run.facts;
-    const labels = [statusOf(run), workflowId, owner.tenant];
-    this.#add('openwop.run.completed', 1, ...labels);
-    this.#add('openwop.run.duration', secondsSince(createdAt, events.at(-1)), ...labels);
+    const status = statusOf(run);
+    this.#add('openwop.run.completed', 1, status, workflowId, owner.tenant);
+    this.#add('openwop.run.duration', secondsSince(createdAt, events.at(-1)), status, workflowId, owner.tenant);
   }
 
   #began({ facts }: Run, events: readonly RunEvent[]): void {

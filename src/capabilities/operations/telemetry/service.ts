@@ -1,7 +1,6 @@
 import { appendSpan, runSpan } from '../../../engine/inspection/span-names.ts';
 import { errorTypeOf } from '../../../engine/inspection/spans.ts';
 import type { Run, RunFacts } from '../../../engine/run/run.ts';
-import type { JsonObject } from '../../../protocol/format/json.ts';
 import { isSampled, type RunTrace, sampledFlags } from '../../../protocol/format/trace.ts';
 import { isTerminalEvent, type RunEvent } from '../../../protocol/running/events.ts';
 import type { Span } from '../../../protocol/running/inspection.ts';
@@ -13,7 +12,6 @@ import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Activity, ActivityOutcome, ActivityReport, Tracing } from '../../../runtime/tracing.ts';
 import { readEvents } from '../../../store/log.ts';
 import { sha256Hex, spanIdOf } from '../../../system/digest.ts';
-import { allowedAttributes } from './attributes.ts';
 import type { EndedSpan, TraceExporter } from './exporter.ts';
 import { FollowedRun } from './followed-run.ts';
 import type { ProtocolMetrics } from './protocol-metrics.ts';
@@ -202,7 +200,7 @@ export class Telemetry implements Tracing {
   }
 
   #send(span: EndedSpan): void {
-    this.#exporter?.send({ ...span, attributes: allowedAttributes(span.attributes) });
+    this.#exporter?.send(span);
   }
 
   #waitFor(work: Promise<void>): void {
@@ -228,7 +226,6 @@ const RUN_SPAN = 'openwop.run';
 
 /** A span of the log as it is sent: without messages, which may quote anything. A fork's begin with the fork. */
 function endedSpan({ name, spanId, parentSpanId, status, ...span }: Span, trace: RunTrace, since: number): EndedSpan {
-  const attributes: JsonObject = { ...span.attributes };
   return {
     name,
     trace,
@@ -237,6 +234,6 @@ function endedSpan({ name, spanId, parentSpanId, status, ...span }: Span, trace:
     startedAt: Math.max(since, timeOf(span.startedAt)),
     endedAt: timeOf(span.endedAt!),
     status: status.code,
-    attributes,
+    attributes: span.attributes,
   };
 }

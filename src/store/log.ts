@@ -1,6 +1,6 @@
 import type { EventType } from '../protocol/running/events.ts';
 import { MANAGEMENT_IDS } from '../protocol/running/management.ts';
-import { type Param, placeholders, type Statement, sql, type Write } from './sql.ts';
+import { lookup, type Param, placeholders, type Statement, sql, type Write } from './sql.ts';
 
 /**
  * The part of the data a caller may see: a tenant, or one workspace of it. `tenant` is the storage key derived from the
@@ -134,8 +134,8 @@ export function insertEvents(runId: string, events: readonly StoredEvent[]): Wri
 
 /** Finds a run by id, if it is visible to the caller. */
 export function findRun({ tenant, workspace }: Visibility, runId: string): Statement {
-  if (workspace === undefined) return sql('SELECT * FROM runs WHERE run_id = $1 AND tenant = $2', runId, tenant);
-  return sql('SELECT * FROM runs WHERE run_id = $1 AND tenant = $2 AND workspace = $3', runId, tenant, workspace);
+  if (workspace === undefined) return lookup('SELECT * FROM runs WHERE run_id = $1 AND tenant = $2', runId, tenant);
+  return lookup('SELECT * FROM runs WHERE run_id = $1 AND tenant = $2 AND workspace = $3', runId, tenant, workspace);
 }
 
 /** Filters a list of run ids down to those that the caller may see. */
@@ -184,8 +184,8 @@ export function readRunWithEvents(
   after: number,
   limit: number,
 ): Statement {
-  if (workspace === undefined) return sql(RUN_WITH_EVENTS, runId, tenant, after, limit);
-  return sql(RUN_WITH_EVENTS_IN_WORKSPACE, runId, tenant, after, limit, workspace);
+  if (workspace === undefined) return lookup(RUN_WITH_EVENTS, runId, tenant, after, limit);
+  return lookup(RUN_WITH_EVENTS_IN_WORKSPACE, runId, tenant, after, limit, workspace);
 }
 
 /** A stored event with its run. */

@@ -5,6 +5,7 @@ import { GroupCommit } from './group-commit.ts';
 import { type Link, linkOf, Readers, waitedOut } from './postgres-connections.ts';
 import { isOutdatedPlan } from './postgres-errors.ts';
 import { HINT_CHANNEL, Hints } from './postgres-hints.ts';
+import { Lookups } from './postgres-lookups.ts';
 import { migrate } from './postgres-migrate.ts';
 import { Renderer } from './postgres-render.ts';
 import { Session } from './postgres-session.ts';
@@ -37,8 +38,8 @@ const STALL_MS = 4_000;
 const ATTEMPTS_MAX = 5;
 
 /**
- * Opens the PostgreSQL store: one connection writes, one more writes what is urgent, a pool reads, and one connection
- * listens for hints. All lead to the server that takes writes.
+ * Opens the PostgreSQL store: one connection writes, one more writes what is urgent, one looks for single rows, a pool
+ * reads everything else, and one connection listens for hints. All lead to the server that takes writes.
  */
 export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const { clock, migrations, meter, useOwnClock, log, stallMs = STALL_MS } = options;
@@ -47,6 +48,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const writers = [1, 2].map(() => new Writer(new Session(link, stallMs), renderer));
   const [group, urgent] = writers.map((writer) => new GroupCommit((units) => writer.commitGroup(units), clock, meter));
   const readers = new Readers(link);
+  const readAlone = <R>(statement: Statement): Promise<R[]> => read<R>(link, readers, renderer, statement);
+  const lookups = new Lookups(new Session(link, stallMs), renderer, clock, readAlone);
   const hints = new Hints(link, (payload) =>
     readers.query({ text: 'SELECT pg_notify($1, $2)', values: [HINT_CHANNEL, payload] }),
   );
@@ -66,14 +69,15 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   let closed: Promise<void> | undefined;
   return {
     isShared: true,
-    read: <R>(statement: Statement) => read<R>(link, readers, renderer, statement),
+    read: <R>(statement: Statement) =>
+      statement.isLookup ? (lookups.ask(statement) as Promise<R[]>) : readAlone<R>(statement),
     commit: (unit, { isUrgent = false, tenant } = {}) => (isUrgent ? urgent! : group!).commit(unit, tenant),
     hint: (topics) => hints.add(topics),
     onHint: (listener) => hints.onTopic(listener),
     reclaim: async () => {},
     close: () => {
       closed ??= Promise.all([group!.drained(), urgent!.drained()]).then(async () => {
-        await Promise.allSettled([hints.close(), ...writers.map((writer) => writer.close()), readers.close()]);
+        await Promise.allSettled([hints, ...writers, lookups, readers].map((connections) => connections.close()));
       });
       return closed;
     },

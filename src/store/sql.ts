@@ -10,6 +10,8 @@ export type Param = string | number | null;
 export interface Statement {
   readonly sql: string;
   readonly params: readonly Param[];
+  /** Set for a look at few rows by their keys: a store to which there is a way to go asks such questions together. */
+  readonly isLookup?: boolean;
 }
 
 /** A statement that changes rows, with an optional check on how many rows it changed (optimistic concurrency). */
@@ -40,6 +42,11 @@ export type CommitOutcome =
 /** Builds a read-only statement from its text and parameters. */
 export function sql(text: string, ...params: Param[]): Statement {
   return { sql: text, params };
+}
+
+/** Builds a query of few rows by their keys. Those who ask the same at the same time may get the same rows. */
+export function lookup(text: string, ...params: Param[]): Statement {
+  return { sql: text, params, isLookup: true };
 }
 
 /** Builds the VALUES list `($1, $2), ($3, $4)` for a multi-row insert; numbering starts at `first`. */

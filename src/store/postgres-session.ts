@@ -69,7 +69,7 @@ export class Session {
     const connected = await waitedOut(this.#link.clock, () =>
       openClient(this.#link, transactingSettings(this.#stallMs), overrides),
     );
-    const connection = { ...connected, prepared: new Set<string>() };
+    const connection = { ...connected, prepared: new Map() };
     const forget = (): void => {
       if (this.#connection === connection) this.#connection = undefined;
     };

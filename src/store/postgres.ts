@@ -10,7 +10,7 @@ import { migrate } from './postgres-migrate.ts';
 import { Renderer } from './postgres-render.ts';
 import { Session } from './postgres-session.ts';
 import { Writer } from './postgres-writer.ts';
-import type { Statement } from './sql.ts';
+import { type Statement, sql } from './sql.ts';
 import { type Migration, type Store, StoreFailure } from './store.ts';
 
 /** Options of the PostgreSQL store, which several hosts may share. */
@@ -51,7 +51,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const readAlone = <R>(statement: Statement): Promise<R[]> => read<R>(link, readers, renderer, statement);
   const lookups = new Lookups(new Session(link, stallMs), renderer, clock, readAlone);
   const hints = new Hints(link, (payload) =>
-    readers.query({ text: 'SELECT pg_notify($1, $2)', values: [HINT_CHANNEL, payload] }),
+    lookups.ask(sql('SELECT pg_notify($1, $2)', HINT_CHANNEL, payload)),
   );
   try {
     // Whoever brings no tables only wants to read those that are there.

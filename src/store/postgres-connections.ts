@@ -151,8 +151,7 @@ export class Readers {
 
   #poolOf(server: DatabaseServer): pg.Pool {
     if (this.#pool && this.#server === server) return this.#pool;
-    // What readers write are hints to other hosts, and those need not be on the disk.
-    const session = { statement_timeout: String(QUERY_TIMEOUT_MS), synchronous_commit: 'off' };
+    const session = { statement_timeout: String(QUERY_TIMEOUT_MS) };
     const pool = new pg.Pool({
       ...this.#link.client,
       connectionString: server.url,

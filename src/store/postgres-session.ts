@@ -32,12 +32,14 @@ function transactingSettings(stallMs: number): Readonly<Record<string, string>> 
 export class Session {
   readonly #link: Link;
   readonly #stallMs: number;
+  readonly #settings: Readonly<Record<string, string>>;
   #connection: (PreparingClient & Connected) | undefined;
 
   /** `stallMs`: how long a transaction may take, and how long its locks outlive a host that stops in the middle of it. */
-  constructor(link: Link, stallMs: number) {
+  constructor(link: Link, stallMs: number, settings: Readonly<Record<string, string>> = {}) {
     this.#link = link;
     this.#stallMs = stallMs;
+    this.#settings = { ...transactingSettings(stallMs), ...settings };
     link.servers.onMove((server) => {
       if (this.#connection?.server !== server) void this.close();
     });
@@ -47,7 +49,7 @@ export class Session {
   async transact(statements: readonly PreparedStatement[]): Promise<readonly (readonly Row[])[]> {
     const connection = await this.open();
     if (!this.#link.isPooled) return executeTogether(connection, statements, TYPES);
-    const settings = { name: '', ...transactionSettings(transactingSettings(this.#stallMs)) };
+    const settings = { name: '', ...transactionSettings(this.#settings) };
     try {
       return (await executeTogether(connection, [settings, ...statements], TYPES)).slice(1);
     } catch (error) {
@@ -66,9 +68,7 @@ export class Session {
     if (this.#connection) return this.#connection;
     // By then the database itself has given up; no answer means that there is no way to it.
     const overrides = { query_timeout: this.#stallMs + ANSWER_MS };
-    const connected = await waitedOut(this.#link.clock, () =>
-      openClient(this.#link, transactingSettings(this.#stallMs), overrides),
-    );
+    const connected = await waitedOut(this.#link.clock, () => openClient(this.#link, this.#settings, overrides));
     const connection = { ...connected, prepared: new Map() };
     const forget = (): void => {
       if (this.#connection === connection) this.#connection = undefined;

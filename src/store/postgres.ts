@@ -49,16 +49,16 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const [group, urgent] = writers.map((writer) => new GroupCommit((units) => writer.commitGroup(units), clock, meter));
   const readers = new Readers(link);
   const readAlone = <R>(statement: Statement): Promise<R[]> => read<R>(link, readers, renderer, statement);
-  const lookups = new Lookups(new Session(link, stallMs), renderer, clock, readAlone);
-  const hints = new Hints(link, (payload) =>
-    lookups.ask(sql('SELECT pg_notify($1, $2)', HINT_CHANNEL, payload)),
-  );
+  // All that is written there are hints to other hosts, and those need not be on the disk.
+  const lookupSession = new Session(link, stallMs, { synchronous_commit: 'off' });
+  const lookups = new Lookups(lookupSession, renderer, clock, readAlone);
+  const hints = new Hints(link, (payload) => lookups.ask(sql('SELECT pg_notify($1, $2)', HINT_CHANNEL, payload)));
   try {
     // Whoever brings no tables only wants to read those that are there.
     if (migrations.length > 0) await migrate(link, migrations);
     await waitedOut(clock, () => hints.listen());
   } catch (error) {
-    await Promise.allSettled([hints.close(), readers.close()]);
+    await Promise.allSettled([hints.close(), lookups.close(), readers.close()]);
     throw new StoreFailure(`PostgreSQL: could not connect or migrate the schema: ${(error as Error).message}`, {
       cause: error,
     });

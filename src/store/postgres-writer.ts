@@ -2,9 +2,10 @@ import { Blocked } from './group-commit.ts';
 import { isNotNow, isOutdatedPlan } from './postgres-errors.ts';
 import { EXPECTATION_FAILED, LOCK_NOT_AVAILABLE } from './postgres-migrate.ts';
 import { StatementFailed } from './postgres-pipeline.ts';
+import { type Plan, planApart, planTogether } from './postgres-plan.ts';
 import type { Renderer } from './postgres-render.ts';
 import type { Session } from './postgres-session.ts';
-import type { CommitOutcome, Row, Unit } from './sql.ts';
+import type { CommitOutcome, Row, Unit, Write } from './sql.ts';
 import { StoreFailure } from './store.ts';
 
 /** Serialization failure and deadlock: PostgreSQL asks the client to retry the transaction. */
@@ -78,16 +79,22 @@ export class Writer {
   }
 
   async #transact(units: readonly Unit[]): Promise<Transacted> {
+    let plan = planTogether(units);
     for (let attempts = 1; ; attempts++) {
       // Whether there are prepared statements depends on what the session leads to.
       await this.#session.open();
-      const statements = units.flatMap((unit) => unit.map(this.#renderer.render));
+      const statements = plan.writes.map(this.#renderer.render);
       try {
-        return { rows: rowsOf(units, await this.#session.transact(statements)) };
+        return { rows: rowsOf(plan, units.length, await this.#session.transact(statements)) };
       } catch (error) {
         if (!(error instanceof StatementFailed) || isNotNow(error.cause)) throw error;
-        if (!isOutdatedPlan(error.cause) || attempts === ATTEMPTS_MAX) return failureOf(units, error);
-        this.#renderer.prepareAnew(statements[error.index]!.name);
+        if (isOutdatedPlan(error.cause) && attempts < ATTEMPTS_MAX) {
+          this.#renderer.prepareAnew(statements[error.index]!.name);
+        } else {
+          const failing = plan.unitOf[error.index];
+          if (failing !== undefined) return failureOf(plan.writes[error.index]!, failing, error);
+          plan = planApart(units);
+        }
       }
     }
   }
@@ -105,21 +112,19 @@ type Transacted =
 type UnitOutcome = CommitOutcome | Error | Blocked;
 
 /** The rows of each unit, of those of its statements that return any. */
-function rowsOf(units: readonly Unit[], rows: readonly (readonly Row[])[]): readonly (readonly (readonly Row[])[])[] {
-  let first = 0;
-  return units.map((unit) => {
-    const start = first;
-    first += unit.length;
-    return unit.flatMap(({ returns }, index) => (returns ? [rows[start + index]!] : []));
+function rowsOf(
+  { writes, unitOf }: Plan,
+  units: number,
+  rows: readonly (readonly Row[])[],
+): readonly (readonly (readonly Row[])[])[] {
+  const ofUnits: (readonly Row[])[][] = Array.from({ length: units }, () => []);
+  writes.forEach(({ returns }, index) => {
+    if (returns) ofUnits[unitOf[index]!]!.push(rows[index]!);
   });
+  return ofUnits;
 }
 
-/** Finds the unit of the statement that failed. */
-function failureOf(units: readonly Unit[], error: StatementFailed): Transacted {
-  let index = error.index;
-  let failing = 0;
-  for (; index >= units[failing]!.length; failing++) index -= units[failing]!.length;
-  const { expectation = '' } = units[failing]![index]!;
+function failureOf({ expectation = '' }: Write, failing: number, error: StatementFailed): Transacted {
   const { code } = error;
   if (code === EXPECTATION_FAILED) {
     return { failing, outcome: { committed: false, failedExpectation: expectation }, code };

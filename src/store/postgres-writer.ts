@@ -13,6 +13,8 @@ const RETRYABLE_CODES: readonly unknown[] = ['40001', '40P01'];
 const ATTEMPTS_MAX = 5;
 /** Units that a group leaves out one by one before each of the others is committed separately too. */
 const ASIDE_MAX = 4;
+/** Conditions that are remembered. */
+const OPENED_MAX = 10_000;
 /** Units of a group that may wait for a lock in vain before the others are left for the next one. */
 const BLOCKED_PER_GROUP = 2;
 
@@ -20,6 +22,8 @@ const BLOCKED_PER_GROUP = 2;
 export class Writer {
   readonly #session: Session;
   readonly #renderer: Renderer;
+  /** Conditions of writes that were found to hold; see `planTogether`. */
+  readonly #opened = new Set<string>();
 
   constructor(session: Session, renderer: Renderer) {
     this.#session = session;
@@ -79,7 +83,7 @@ export class Writer {
   }
 
   async #transact(units: readonly Unit[]): Promise<Transacted> {
-    let plan = planTogether(units);
+    let plan = planTogether(units, this.#opened);
     for (let attempts = 1; ; attempts++) {
       // Whether there are prepared statements depends on what the session leads to.
       await this.#session.open();
@@ -93,10 +97,19 @@ export class Writer {
         } else {
           const failing = plan.unitOf[error.index];
           if (failing !== undefined) return failureOf(plan.writes[error.index]!, failing, error);
-          plan = planApart(units);
+          plan = this.#planAfter(error, plan, units);
         }
       }
     }
+  }
+
+  /** Something that the units share has failed: a condition holds, or a row is not new, or a lock is taken. */
+  #planAfter(error: StatementFailed, { conditionOf }: Plan, units: readonly Unit[]): Plan {
+    const condition = conditionOf[error.index];
+    if (condition === undefined || error.code !== EXPECTATION_FAILED) return planApart(units);
+    if (this.#opened.size === OPENED_MAX) this.#opened.clear();
+    this.#opened.add(condition);
+    return planTogether(units, this.#opened);
   }
 
   close(): Promise<void> {

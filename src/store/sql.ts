@@ -26,6 +26,11 @@ export interface Write extends Statement {
   readonly returns?: boolean;
   /** Set by `insertNew`. */
   readonly newRows?: NewRows;
+  /**
+   * Finds a row if the write can have an effect at all, as it cannot for a tenant without webhooks. A store may ask this
+   * once for many units instead; nothing in a unit may change the answer.
+   */
+  readonly onlyIf?: Statement;
   /** Set if the last parameter is a number that is added to what the others name, which nothing else in a unit reads. */
   readonly isCount?: boolean;
 }

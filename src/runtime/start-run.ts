@@ -1,7 +1,7 @@
 import { isTerminal, statusOf } from '../engine/run/run.ts';
 import type { RunStatus } from '../protocol/running/runs.ts';
 import { insertEvents, insertFork, insertRun, insertTags } from '../store/log.ts';
-import { addWork, FIRST_EPOCH, type Lease } from '../store/queue.ts';
+import { addNewWork, FIRST_EPOCH, type Lease } from '../store/queue.ts';
 import { announce, reactionsTo } from './append.ts';
 import { type Change, changeOf } from './change.ts';
 import type { CreatedRun } from './creation.ts';
@@ -45,7 +45,7 @@ export function startRun(runtime: Runtime, created: CreatedRun, placement: Place
     ...(fork ? [insertFork({ tenant, runId }, fork.sourceRunId)] : []),
     ...reactionsTo(runtime, held, recorded, { isInherited }),
     ...(isDriven
-      ? [addWork({ workId: runId, kind: RUN_WORK, tenant, dueAt: owner ? null : runtime.clock.now(), owner })]
+      ? [addNewWork({ workId: runId, kind: RUN_WORK, tenant, dueAt: owner ? null : runtime.clock.now(), owner })]
       : []),
   ];
   return changeOf(result, writes, {

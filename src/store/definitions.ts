@@ -1,5 +1,5 @@
 import type { RunRef, Visibility } from './log.ts';
-import { type Statement, sql, type Write } from './sql.ts';
+import { lookup, type Statement, sql, type Write } from './sql.ts';
 
 /** Owner of the definitions that every tenant of the host may run. No tenant can have this name. */
 export const HOST_OWNER = '*';
@@ -58,7 +58,7 @@ export function findWorkflow(from: Visibility, workflowId: string): Statement {
 
 /** Finds the owner and version that `findWorkflow` would return, without loading the definition. */
 export function findWorkflowVersion(from: Visibility, workflowId: string): Statement {
-  return sql(
+  return lookup(
     `SELECT owner, version FROM workflows WHERE workflow_id = $3 AND ${VISIBLE_OWNERS} ORDER BY ${ownerPrecedence('owner')} LIMIT 1`,
     ownerOf(from),
     from.tenant,

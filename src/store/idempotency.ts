@@ -1,4 +1,4 @@
-import { type Statement, sql, type Write } from './sql.ts';
+import { lookup, type Statement, type Write } from './sql.ts';
 
 /** The stored response to a request with an idempotency key. */
 export interface IdempotencyRow {
@@ -18,7 +18,7 @@ export interface IdempotencyRow {
  * row that this release wrote comes first.
  */
 export function findIdempotencyRecord(recordKey: string, formerKey: string = recordKey): Statement {
-  return sql(
+  return lookup(
     `SELECT record_key, digest, status, body, headers, rights FROM idempotency
      WHERE record_key IN ($1, $2) AND expires_at > $now ORDER BY CASE WHEN record_key = $1 THEN 0 ELSE 1 END`,
     recordKey,

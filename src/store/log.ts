@@ -1,6 +1,6 @@
 import type { EventType } from '../protocol/running/events.ts';
 import { MANAGEMENT_IDS } from '../protocol/running/management.ts';
-import { type Param, placeholders, type Statement, sql, type Write } from './sql.ts';
+import { insertNew, lookup, type NewRows, type Param, placeholders, type Statement, sql, type Write } from './sql.ts';
 
 /**
  * The part of the data a caller may see: a tenant, or one workspace of it. `tenant` is the storage key derived from the
@@ -66,11 +66,14 @@ const RUN_COLUMNS = [
   'log_seal',
 ] as const satisfies readonly (keyof RunRow)[];
 
-const INSERT_RUN = `INSERT INTO runs (${RUN_COLUMNS.join(', ')}) VALUES ${placeholders(1, RUN_COLUMNS.length)}`;
+const INTO_RUNS: NewRows = { insert: `INSERT INTO runs (${RUN_COLUMNS.join(', ')})`, columns: RUN_COLUMNS.length };
 
 /** Inserts the row of a new run. */
 export function insertRun(row: RunRow): Write {
-  return { sql: INSERT_RUN, params: RUN_COLUMNS.map((column) => row[column]) };
+  return insertNew(
+    INTO_RUNS,
+    RUN_COLUMNS.map((column) => row[column]),
+  );
 }
 
 /** The changes to a run's row that follow from appending the events with sequences `from + 1` to `to`. */
@@ -110,32 +113,29 @@ export interface StoredEvent {
   readonly hidden: string | null;
 }
 
-const EVENT_COLUMNS = 5;
+const INTO_EVENTS: NewRows = { insert: 'INSERT INTO events (run_id, sequence, type, body, hidden)', columns: 5 };
 /** Rows per INSERT; the last statement of a long append has fewer. */
 const EVENTS_PER_INSERT = 16;
-/** Statement texts by number of rows, built once so that drivers can cache prepared statements. */
-const INSERT_EVENTS = Array.from(
-  { length: EVENTS_PER_INSERT + 1 },
-  (_, rows) => `INSERT INTO events (run_id, sequence, type, body, hidden) VALUES ${placeholders(rows, EVENT_COLUMNS)}`,
-);
 
 /** Appends events. Callers put these writes in one unit with the run's row, which guards the sequence. */
 export function insertEvents(runId: string, events: readonly StoredEvent[]): Write[] {
   const writes: Write[] = [];
   for (let start = 0; start < events.length; start += EVENTS_PER_INSERT) {
     const chunk = events.slice(start, start + EVENTS_PER_INSERT);
-    writes.push({
-      sql: INSERT_EVENTS[chunk.length]!,
-      params: chunk.flatMap(({ sequence, type, body, hidden }): Param[] => [runId, sequence, type, body, hidden]),
-    });
+    writes.push(
+      insertNew(
+        INTO_EVENTS,
+        chunk.flatMap(({ sequence, type, body, hidden }): Param[] => [runId, sequence, type, body, hidden]),
+      ),
+    );
   }
   return writes;
 }
 
 /** Finds a run by id, if it is visible to the caller. */
 export function findRun({ tenant, workspace }: Visibility, runId: string): Statement {
-  if (workspace === undefined) return sql('SELECT * FROM runs WHERE run_id = $1 AND tenant = $2', runId, tenant);
-  return sql('SELECT * FROM runs WHERE run_id = $1 AND tenant = $2 AND workspace = $3', runId, tenant, workspace);
+  if (workspace === undefined) return lookup('SELECT * FROM runs WHERE run_id = $1 AND tenant = $2', runId, tenant);
+  return lookup('SELECT * FROM runs WHERE run_id = $1 AND tenant = $2 AND workspace = $3', runId, tenant, workspace);
 }
 
 /** Filters a list of run ids down to those that the caller may see. */
@@ -184,8 +184,8 @@ export function readRunWithEvents(
   after: number,
   limit: number,
 ): Statement {
-  if (workspace === undefined) return sql(RUN_WITH_EVENTS, runId, tenant, after, limit);
-  return sql(RUN_WITH_EVENTS_IN_WORKSPACE, runId, tenant, after, limit, workspace);
+  if (workspace === undefined) return lookup(RUN_WITH_EVENTS, runId, tenant, after, limit);
+  return lookup(RUN_WITH_EVENTS_IN_WORKSPACE, runId, tenant, after, limit, workspace);
 }
 
 /** A stored event with its run. */

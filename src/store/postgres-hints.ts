@@ -25,6 +25,7 @@ export class Hints {
   #client: pg.Client | undefined;
   #cancel: Cancel = () => {};
   #isClosed = false;
+  #isSending = false;
 
   constructor(link: Link, send: (payload: string) => Promise<unknown>) {
     this.#link = link;
@@ -38,8 +39,10 @@ export class Hints {
   }
 
   add(topics: readonly string[]): void {
-    if (this.#topics.size === 0) this.#clock.soon(() => this.#flush());
     for (const topic of topics) this.#topics.add(topic);
+    if (this.#isSending) return;
+    this.#isSending = true;
+    this.#clock.soon(() => void this.#flush());
   }
 
   /** A session that a pooler may give to others cannot listen; then readers poll. */
@@ -94,16 +97,17 @@ export class Hints {
     for (const topic of topics) for (const listener of this.#listeners) listener(topic);
   }
 
-  #flush(): void {
-    let payload = this.#origin as string;
-    for (const topic of this.#topics) {
-      if (payload.length + topic.length >= HINT_BYTES_MAX) {
-        this.#send(payload).catch(() => {});
-        payload = this.#origin;
+  /** What is added while a notification is on its way goes with the next one. */
+  async #flush(): Promise<void> {
+    while (this.#topics.size > 0) {
+      let payload: string = this.#origin;
+      for (const topic of this.#topics) {
+        if (payload !== this.#origin && payload.length + topic.length >= HINT_BYTES_MAX) break;
+        payload += ` ${topic}`;
+        this.#topics.delete(topic);
       }
-      payload += ` ${topic}`;
+      await this.#send(payload).catch(() => {});
     }
-    this.#topics.clear();
-    this.#send(payload).catch(() => {});
+    this.#isSending = false;
   }
 }

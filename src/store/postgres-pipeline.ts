@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { Messages } from './postgres-messages.ts';
 import type { Param, Row } from './sql.ts';
 
 /** A statement for PostgreSQL, prepared once per connection under its name, or each time if it has none. */
@@ -30,10 +31,15 @@ export class StatementFailed extends Error {
   }
 }
 
-/** A connection and the names of the statements that it has prepared. */
+/** A connection and the statements that it has prepared, by name. */
 export interface PreparingClient {
   readonly client: pg.Client;
-  readonly prepared: Set<string>;
+  readonly prepared: Map<string, Prepared>;
+}
+
+/** How the rows of a prepared statement are read, from the first time on that they were wanted. */
+interface Prepared {
+  decode?: Decode;
 }
 
 /**
@@ -61,7 +67,7 @@ type Decode = (row: readonly (string | null)[]) => Row;
 class Pipeline implements pg.Submittable {
   readonly rows: Row[][];
   readonly #statements: readonly PreparedStatement[];
-  readonly #prepared: Set<string>;
+  readonly #prepared: Map<string, Prepared>;
   readonly #typesOf: pg.CustomTypesConfig;
   /** Names whose preparation was sent and not confirmed yet. */
   readonly #preparing: string[] = [];
@@ -71,7 +77,11 @@ class Pipeline implements pg.Submittable {
   /** Set by whoever waits; `pg` wraps it when queries have a time limit. */
   callback: (error?: Error | null) => void = () => {};
 
-  constructor(statements: readonly PreparedStatement[], prepared: Set<string>, typesOf: pg.CustomTypesConfig) {
+  constructor(
+    statements: readonly PreparedStatement[],
+    prepared: Map<string, Prepared>,
+    typesOf: pg.CustomTypesConfig,
+  ) {
     this.#statements = statements;
     this.#prepared = prepared;
     this.#typesOf = typesOf;
@@ -81,45 +91,40 @@ class Pipeline implements pg.Submittable {
   submit(connection: pg.Connection): null {
     const onPrepared = (): void => {
       const name = this.#preparing.shift();
-      if (name) this.#prepared.add(name);
+      if (name) this.#prepared.set(name, {});
     };
     connection.on('parseComplete', onPrepared);
     this.#stopListening = () => void connection.off('parseComplete', onPrepared);
-    // Collected, so that the whole transaction leaves this process in as few writes as possible.
-    connection.stream.cork();
-    for (const statement of this.#statements) this.#send(connection, statement);
-    connection.sync();
-    connection.stream.uncork();
+    const messages = new Messages();
+    for (const statement of this.#statements) this.#write(messages, statement);
+    messages.sync();
+    if (connection.stream.writable) connection.stream.write(messages.taken());
     return null;
   }
 
-  #send(connection: pg.Connection, { name, text, values, returns }: PreparedStatement): void {
-    if (name === '' || !(this.#prepared.has(name) || this.#preparing.includes(name))) {
+  #write(messages: Messages, { name, text, values, returns }: PreparedStatement): void {
+    const known = name === '' ? undefined : this.#prepared.get(name);
+    if (!known && (name === '' || !this.#preparing.includes(name))) {
       this.#preparing.push(name);
-      connection.parse({ name, text, types: [] }, true);
+      messages.parse(name, text);
     }
-    const texts = values.map((value) => (value === null ? null : String(value)));
-    connection.bind({ statement: name, values: texts }, true);
-    if (returns) connection.describe({ type: 'P', name: '' }, true);
-    connection.execute(null, true);
+    messages.bind(name, values);
+    if (returns && !known?.decode) messages.describe();
+    messages.execute();
   }
 
   handleRowDescription({ fields }: { readonly fields: readonly pg.FieldDef[] }): void {
-    const columns = fields.map(({ name, dataTypeID }) => ({
-      name,
-      parse: this.#typesOf.getTypeParser(dataTypeID, 'text') as (text: string) => unknown,
-    }));
-    this.#decode = (row) =>
-      Object.fromEntries(
-        columns.map(({ name, parse }, index) => {
-          const text = row[index] ?? null;
-          return [name, text === null ? null : parse(text)];
-        }),
-      );
+    const decode = decoderOf(fields, this.#typesOf);
+    this.#decode = decode;
+    const known = this.#prepared.get(this.#statements[this.#completed]!.name);
+    if (known) known.decode = decode;
   }
 
   handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
-    if (this.#decode) this.rows[this.#completed]!.push(this.#decode(fields));
+    const { name, returns } = this.#statements[this.#completed]!;
+    if (!returns) return;
+    const decode = this.#decode ?? this.#prepared.get(name)!.decode!;
+    this.rows[this.#completed]!.push(decode(fields));
   }
 
   handleCommandComplete(): void {
@@ -143,4 +148,19 @@ class Pipeline implements pg.Submittable {
     this.#stopListening();
     this.callback();
   }
+}
+
+function decoderOf(fields: readonly pg.FieldDef[], typesOf: pg.CustomTypesConfig): Decode {
+  const columns = fields.map(({ name, dataTypeID }) => ({
+    name,
+    parse: typesOf.getTypeParser(dataTypeID, 'text') as (text: string) => unknown,
+  }));
+  return (texts) => {
+    const row: Row = {};
+    columns.forEach(({ name, parse }, index) => {
+      const text = texts[index] ?? null;
+      row[name] = text === null ? null : parse(text);
+    });
+    return row;
+  };
 }

@@ -1,4 +1,4 @@
-import { type Param, type Statement, sql, type Write } from './sql.ts';
+import { insertNew, type NewRows, type Param, placeholders, type Statement, sql, type Write } from './sql.ts';
 
 /**
  * A claimed work item: executing a run, a retry, a timeout, a delivery. Future work is always a row, never just a
@@ -45,12 +45,22 @@ export interface NewWork {
 export const FIRST_EPOCH = 1;
 
 /** Adds a work item; a second item with the same id fails the unit. */
-export function addWork({ workId, kind, tenant, payload = '', dueAt, owner }: NewWork): Write {
-  return {
-    sql: `INSERT INTO work (work_id, kind, tenant, payload, due_at, owner, epoch, wakes, crashes)
-          VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0)`,
-    params: [workId, kind, tenant, payload, dueAt, owner ?? null, FIRST_EPOCH],
-  };
+export function addWork(work: NewWork): Write {
+  return { sql: `${INTO_WORK.insert} VALUES ${placeholders(1, INTO_WORK.columns)}`, params: workRow(work) };
+}
+
+const INTO_WORK: NewRows = {
+  insert: 'INSERT INTO work (work_id, kind, tenant, payload, due_at, owner, epoch, wakes, crashes)',
+  columns: 9,
+};
+
+function workRow({ workId, kind, tenant, payload = '', dueAt, owner }: NewWork): Param[] {
+  return [workId, kind, tenant, payload, dueAt, owner ?? null, FIRST_EPOCH, 0, 0];
+}
+
+/** Adds the work item of something that the unit creates, so that nothing else refers to its id. */
+export function addNewWork(work: NewWork): Write {
+  return insertNew(INTO_WORK, workRow(work));
 }
 
 /**

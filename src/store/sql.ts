@@ -10,6 +10,8 @@ export type Param = string | number | null;
 export interface Statement {
   readonly sql: string;
   readonly params: readonly Param[];
+  /** Set for a look at few rows by their keys: a store to which there is a way to go asks such questions together. */
+  readonly isLookup?: boolean;
 }
 
 /** A statement that changes rows, with an optional check on how many rows it changed (optimistic concurrency). */
@@ -22,6 +24,21 @@ export interface Write extends Statement {
   readonly expectation?: string;
   /** Set when the statement ends in RETURNING and the caller wants its rows. */
   readonly returns?: boolean;
+  /** Set by `insertNew`. */
+  readonly newRows?: NewRows;
+  /**
+   * Finds a row if the write can have an effect at all, as it cannot for a tenant without webhooks. A store may ask this
+   * once for many units instead; nothing in a unit may change the answer.
+   */
+  readonly onlyIf?: Statement;
+  /** Set if the last parameter is a number that is added to what the others name, which nothing else in a unit reads. */
+  readonly isCount?: boolean;
+}
+
+/** Where new rows go: the text of an INSERT up to VALUES, and how many columns it names. */
+export interface NewRows {
+  readonly insert: string;
+  readonly columns: number;
 }
 
 /** Writes that are applied atomically: all of them, or none. */
@@ -42,9 +59,30 @@ export function sql(text: string, ...params: Param[]): Statement {
   return { sql: text, params };
 }
 
+/** Builds a query of few rows by their keys. Those who ask the same at the same time may get the same rows. */
+export function lookup(text: string, ...params: Param[]): Statement {
+  return { sql: text, params, isLookup: true };
+}
+
 /** Builds the VALUES list `($1, $2), ($3, $4)` for a multi-row insert; numbering starts at `first`. */
 export function placeholders(rows: number, columns: number, first = 1): string {
   const row = (index: number): string =>
     `(${Array.from({ length: columns }, (_, column) => `$${first + index * columns + column}`).join(', ')})`;
   return Array.from({ length: rows }, (_, index) => row(index)).join(', ');
+}
+
+/** Statement texts by number of rows, so that drivers can cache prepared statements. */
+const insertTexts = new WeakMap<NewRows, Map<number, string>>();
+
+/**
+ * Inserts rows under ids that were just made, or that another write of the unit guards: no other write refers to them. A
+ * store may then insert the rows of several units together, before everything else.
+ */
+export function insertNew(into: NewRows, params: readonly Param[]): Write {
+  const rows = params.length / into.columns;
+  const texts = insertTexts.get(into) ?? new Map<number, string>();
+  insertTexts.set(into, texts);
+  const text = texts.get(rows) ?? `${into.insert} VALUES ${placeholders(rows, into.columns)}`;
+  texts.set(rows, text);
+  return { sql: text, params, newRows: into };
 }

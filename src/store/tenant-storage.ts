@@ -15,7 +15,7 @@ const COUNT = `INSERT INTO tenant_storage (tenant, shard, bytes) VALUES ($1, $2,
 
 /** Counts bytes that a tenant stores with this unit. */
 export function countBytes({ tenant, shard }: StorageShard, bytes: number): Write {
-  return { sql: COUNT, params: [tenant, shard, bytes] };
+  return { sql: COUNT, params: [tenant, shard, bytes], isCount: true };
 }
 
 /** Gives back the bytes of a run's row. It must still exist: this comes before its deletion. */

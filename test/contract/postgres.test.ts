@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { keepAlive } from '../../src/store/hosts.ts';
 import { openPostgres } from '../../src/store/postgres.ts';
 import { addWork, claimDue, freeOrphans } from '../../src/store/queue.ts';
-import { sql, type Unit, type Write } from '../../src/store/sql.ts';
+import { lookup, sql, type Unit, type Write } from '../../src/store/sql.ts';
 import { type Store, StoreFailure } from '../../src/store/store.ts';
 import { CORE_TABLES } from '../../src/store/tables.ts';
 import { WriteProbe } from '../../src/store/write-probe.ts';
@@ -49,6 +49,27 @@ describe('hosts that share PostgreSQL', () => {
     const outcome = await store.commit([claimDue('host-a', 10)]);
     return outcome.committed ? outcome.rows[0]!.map(({ work_id }) => work_id) : [];
   };
+
+  it('ask for single rows together, and the same row once', async () => {
+    const began = (who: string): Promise<{ began: string; at: string }[]> =>
+      store.read(
+        lookup('SELECT transaction_timestamp()::text AS began, clock_timestamp()::text AS at, $1::text AS who', who),
+      );
+    const [[a], [again], [b]] = await Promise.all([began('a'), began('a'), began('b')]);
+    expect(b!.began).toBe(a!.began);
+    expect(b!.at).not.toBe(a!.at);
+    expect(again).toEqual(a);
+    const [later] = await began('a');
+    expect(later!.began).not.toBe(a!.began);
+  });
+
+  it('answer everybody who asks, though one of the questions fails', async () => {
+    const half = (of: number) => store.read<{ half: number }>(lookup('SELECT 10 / $1::bigint AS half', of));
+    const [two, none, five] = await Promise.allSettled([half(2), half(0), half(5)]);
+    expect(two).toMatchObject({ value: [{ half: 5 }] });
+    expect(none).toMatchObject({ reason: expect.any(StoreFailure) });
+    expect(five).toMatchObject({ value: [{ half: 2 }] });
+  });
 
   it('look only at what is due when they claim work, however much waits', async () => {
     const waiting = Array.from(

@@ -35,7 +35,7 @@ export const PLANTED: readonly PlantedBug[] = [
   },
   {
     name: 'PostgreSQL claims without SKIP LOCKED',
-    file: 'src/store/postgres.ts',
+    file: 'src/store/postgres-render.ts',
     text: "'FOR UPDATE SKIP LOCKED'",
     bug: "'FOR UPDATE'",
     layer: 'contract',

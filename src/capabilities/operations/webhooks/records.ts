@@ -215,10 +215,11 @@ export function startDeliveries({ tenant, workspace, runId, tags, types }: Moved
   const isTagged = tags.length === 0 ? '' : ` OR ${hasOneOf('tags', places(tags))}`;
   const from = `webhooks WHERE tenant = $2 AND run_id IN ('', $1) AND (workspace IS NULL OR workspace = $3)
     AND (tags = '${listText([])}'${isTagged}) AND (${hasOneOf('events', places(types))})`;
-  return addOrWakeEach(
+  const write = addOrWakeEach(
     { workId: `'${DELIVERY}:' || webhook_id || ':' || $1`, from, params },
     { kind: DELIVERY, tenant, payload: JSON.stringify(cursor), dueAt: 0, keepsDueTime: true },
   );
+  return { ...write, onlyIf: sql('SELECT 1 FROM webhooks WHERE tenant = $1', tenant) };
 }
 
 /** Repeats the last member up to a power of two, so that there are few different statements to prepare. */

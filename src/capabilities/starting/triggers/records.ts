@@ -183,7 +183,7 @@ interface TriggeringEvent {
 /** Adds a work item for every trigger that waits for an event which the same unit appends. */
 export function startForEach({ tenant, workspace, runId, sequence, type }: TriggeringEvent): Write {
   const params: Param[] = [`:${runId}:${sequence}`, tenant, type, workspace ?? null];
-  return addOrWakeEach(
+  const write = addOrWakeEach(
     {
       workId: `'${TRIGGER_WORK}:' || trigger_id || CAST($1 AS TEXT)`,
       from: `triggers WHERE tenant = $2 AND event_type = $3 AND is_enabled = 1
@@ -192,6 +192,7 @@ export function startForEach({ tenant, workspace, runId, sequence, type }: Trigg
     },
     { kind: TRIGGER_WORK, tenant, dueAt: 0 },
   );
+  return { ...write, onlyIf: sql(`SELECT 1 FROM triggers WHERE tenant = $1 AND event_type <> ''`, tenant) };
 }
 
 /** What a work item is about. */

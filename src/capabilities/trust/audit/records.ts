@@ -1,4 +1,12 @@
-import { type Param, placeholders, type Statement, sql, type Write } from '../../../store/sql.ts';
+import {
+  insertNew,
+  type NewRows,
+  type Param,
+  placeholders,
+  type Statement,
+  sql,
+  type Write,
+} from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
 
 /** Triggers that refuse every update and deletion of a table's rows, for each store. */
@@ -146,12 +154,17 @@ const RECORD_COLUMNS = [
 const PENDING_COLUMNS = [...RECORD_COLUMNS, 'pending_id'] as const;
 const ENTRY_COLUMNS = [...RECORD_COLUMNS, 'sequence', 'prev_hash', 'hash'] as const;
 
-const INSERT_PENDING = `INSERT INTO audit_pending (${PENDING_COLUMNS.join(', ')})
-  VALUES ${placeholders(1, PENDING_COLUMNS.length)}`;
+const INTO_PENDING: NewRows = {
+  insert: `INSERT INTO audit_pending (${PENDING_COLUMNS.join(', ')})`,
+  columns: PENDING_COLUMNS.length,
+};
 
 /** Stores a record that the sealer will move into the chain. */
 export function insertPending(row: PendingRow): Write {
-  return { sql: INSERT_PENDING, params: PENDING_COLUMNS.map((column): Param => row[column]) };
+  return insertNew(
+    INTO_PENDING,
+    PENDING_COLUMNS.map((column): Param => row[column]),
+  );
 }
 
 /** The oldest pending records of a tenant, or of all tenants one after the other. */

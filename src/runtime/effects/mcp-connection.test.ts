@@ -93,9 +93,13 @@ describe('an address', () => {
   });
 
   it('that is away for longer than a call may take fails the call at once', async () => {
-    connection = connect({ url: server.url, timeoutMs: 100 });
+    connection = connect({ url: server.url, timeoutMs: 10_000 });
     server.instead = answers('<html>');
-    await expect(call('echo', { text: 'x' })).rejects.toMatchObject(UNAVAILABLE);
+    // Each failure doubles the pause after it, from half a second on.
+    for (let failures = 0; failures < 6; failures++) {
+      clock.advance(60_000);
+      await expect(call('echo', { text: 'x' })).rejects.toMatchObject(UNAVAILABLE);
+    }
     await expect(call('echo', { text: 'x' })).rejects.toThrow('is not there');
   });
 

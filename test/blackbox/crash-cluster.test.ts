@@ -30,7 +30,7 @@ describe('two hosts on one PostgreSQL, one of which is killed', () => {
     CAPSTAN_LEASE_MS: String(leaseMs),
   });
 
-  it('bring every run to its end, again and again', { timeout: 120_000 }, async () => {
+  it('bring every run to its end, again and again', { timeout: 240_000 }, async () => {
     const chance = chanceOf(SEED);
     const shared = await environment();
     const all: Asked[] = [];

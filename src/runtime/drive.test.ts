@@ -49,14 +49,25 @@ const slow: NodeType = {
     return { done: { outputs: {} } };
   },
 };
+/** Ends only when it is cut off. */
+const endless: NodeType = {
+  typeId: 'test.endless',
+  role: 'side-effect',
+  run: ({ signal }) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+};
+/** Longer than it takes until the run is looked for, and with as much again still within the lease. */
+const LIMIT_MS = 4_000;
 const seen = new Map<string, string[]>();
 /** Commits of what a node says wait for this. */
 const said = Promise.withResolvers<void>();
 const { host, store, clock, close } = await openServiceHost({
   beforeCommit: async (unit) => {
-    if (JSON.stringify(unit).includes('log.appended')) await said.promise;
+    const text = JSON.stringify(unit);
+    if (text.includes('log.appended')) await said.promise;
+    // The store takes longer for the start of the node than the run may take.
+    if (text.includes('test.endless') && text.includes('node.started')) clock.advance(2 * LIMIT_MS);
   },
-  nodes: [touch, postponed, slow],
+  nodes: [touch, postponed, slow, endless],
   contributed: {
     tools: [
       fixedTools('test', [
@@ -163,6 +174,28 @@ describe('a run that keeps the process from everything else', () => {
     }
     runtime.watchdog.stop();
     expect(told.at(-1)).toBe(end);
+  });
+});
+
+describe('a limit that passes while the store is writing', () => {
+  it.each([
+    ['of a run ends it', { settings: { timeout: LIMIT_MS } }, {}],
+    ['of a node ends its attempt', {}, { settings: { timeoutMs: LIMIT_MS } }],
+  ])('%s', async (_what, ofWorkflow, ofNode) => {
+    const limited = workflow([node('a', 'test.endless', ofNode)], [], ofWorkflow);
+    await registerShared(runtime, limited);
+    const { held } = await stored('queued', limited);
+    const { runId } = held.run.facts;
+    while (!(await typesOf(runId)).includes('node.started')) {
+      clock.advance(100);
+      await new Promise<void>((resolve) => clock.soon(resolve));
+    }
+    // What is due now has its turn, and no more time passes.
+    for (let turn = 0; turn < TURNS; turn++) {
+      clock.advance(0);
+      await new Promise<void>((resolve) => clock.soon(resolve));
+    }
+    expect(await typesOf(runId)).toContain('run.failed');
   });
 });
 

@@ -81,6 +81,8 @@ export class Drive {
   #woken: boolean;
   #stopping = false;
   #steps = 0;
+  /** The time by which the last step was decided. */
+  #steppedAt = 0;
   #strikes: number;
   /** Set on replays only: the rest of the source's log. */
   #history: SourceHistory | undefined;
@@ -185,9 +187,10 @@ export class Drive {
     const message = this.#inbox.shift();
     if (message) return this.#handleMessage(message);
     if (this.#stopping || isTerminal(this.#run)) return false;
-    if (this.#callIdleNode()) return true;
-    const slots = CONCURRENT_NODES_MAX - this.#attempts.count;
     const time = this.#runtime.clock.now();
+    this.#steppedAt = time;
+    if (this.#callIdleNode(time)) return true;
+    const slots = CONCURRENT_NODES_MAX - this.#attempts.count;
     const { events, start } = next(this.#run, time, slots);
     this.#journal.record(events, { time });
     for (const planned of start) this.#start(planned);
@@ -221,8 +224,7 @@ export class Drive {
   }
 
   /** Calls a node that is running by the log but not in this process: after a crash, a refused commit or a sleep. */
-  #callIdleNode(): boolean {
-    const now = this.#runtime.clock.now();
+  #callIdleNode(now: number): boolean {
     for (const index of this.#run.active) {
       const planned = this.#run.plan.nodes[index]!;
       const { status, attempt } = this.#run.nodes[index]!;
@@ -403,10 +405,11 @@ export class Drive {
   #waitForSignal(): Promise<void> {
     const { clock } = this.#runtime;
     const due = this.#stopping ? null : this.#due();
+    // What was due in the last step could not be done then; only a message or a wake-up can change that. The commit
+    // since then took its time: what has become due meanwhile is done in the next step.
+    const isToCome = due !== null && due > this.#steppedAt;
     return new Promise((resolve) => {
-      // What is due already could not be done in this iteration; only a message or a wake-up can change that.
-      const wait = due === null ? 0 : due - clock.now();
-      const cancel = wait > 0 ? clock.after(wait, () => this.#signal()) : () => {};
+      const cancel = isToCome ? clock.after(Math.max(0, due - clock.now()), () => this.#signal()) : () => {};
       this.#onSignal = () => {
         cancel();
         this.#onSignal = undefined;

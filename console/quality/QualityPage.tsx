@@ -13,6 +13,7 @@ import { compact, dollars } from '../parts/numbers.ts';
 import { Panel } from '../parts/Panel.tsx';
 import { Empty, Problem, Skeleton } from '../parts/States.tsx';
 import { span } from '../parts/time.ts';
+import type { Line } from './Chart.tsx';
 import { ByModel, cost } from './Costs.tsx';
 import { afterStep, figuresOf, type RunFigures, stepsOf } from './figures.ts';
 import { settleLanguage } from './language.ts';
@@ -187,11 +188,7 @@ const rated =
     said && said.runs > 0 ? said[rate] : null;
 
 /** A line of a chart over the steps of a time. */
-type LineOf = (
-  title: string,
-  colour: string,
-  value: (step: Step) => number | null | undefined,
-) => { readonly title: string; readonly colour: string; readonly values: readonly (number | null)[] };
+type LineOf = (title: string, colour: string, value: (step: Step) => number | null | undefined) => Line;
 
 function Charts({ steps, onPoint }: { readonly steps: readonly Step[]; readonly onPoint: (index: number) => void }) {
   const times = useMemo(() => steps.map(({ start }) => start), [steps]);

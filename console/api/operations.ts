@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query';
-import type { DeliveryState } from '../../src/protocol/format/choices.ts';
+import type { DeliveryState, TriggerOutcome } from '../../src/protocol/format/choices.ts';
 import { isObject } from '../../src/protocol/format/json.ts';
 import { client } from './client.ts';
 
@@ -38,6 +38,17 @@ export const deliveriesQuery = (webhookId: string, state: DeliveryState | undefi
       const query = { limit: LISTED_MAX, ...(state && { state }) };
       return (await client.listWebhookDeliveries(webhookId, query, { signal })).items;
     },
+  });
+
+/** What came of the requests to a trigger. */
+export const triggerDeliveriesQuery = (triggerId: string, outcome: TriggerOutcome | undefined) =>
+  queryOptions({
+    queryKey: ['trigger-deliveries', triggerId, outcome],
+    queryFn: async ({ signal }) => {
+      const query = { limit: LISTED_MAX, ...(outcome && { outcome }) };
+      return (await client.listTriggerDeliveries(triggerId, query, { signal })).items;
+    },
+    refetchInterval: 5_000,
   });
 
 /** The schedules of the tenant. */

@@ -3,15 +3,13 @@ import { useState } from 'react';
 import type { Continuation, Goal, GoalBounds, GoalEdit, GoalRequest } from '../../src/protocol/learning/goals.ts';
 import { client } from '../api/client.ts';
 import { verifiersQuery } from '../api/goals.ts';
-import { Button } from '../parts/Button.tsx';
-import { Dialog } from '../parts/Dialog.tsx';
 import { AreaField, ChoiceField, TextField } from '../parts/Fields.tsx';
+import { FormDialog } from '../parts/FormDialog.tsx';
 import { problemsOf } from '../parts/field-problems.ts';
 import { say } from '../parts/toasts.tsx';
 import styles from './GoalPage.module.css';
 import { CONTINUATIONS } from './states.ts';
 
-const FORM = 'goal-form';
 const BOUNDS = ['maxLoopIterations', 'maxCostUsd', 'runTimeoutMs'] as const;
 const FIELDS = ['objective', 'completion', 'continuation', ...BOUNDS.map((name) => `bounds.${name}`), 'bounds'];
 const HOUR_MS = 3_600_000;
@@ -36,7 +34,6 @@ interface FormProps {
 /** Sets a goal, or changes what it is about. Its bounds are set once, so that nobody widens them unnoticed. */
 export function GoalForm({ goal, onClose, onDone }: FormProps) {
   const cache = useQueryClient();
-  const { data: verifiers = [] } = useQuery(verifiersQuery);
   const [filled, fill] = useState(() => filledFrom(goal));
   const set = (change: Partial<Filled>): void => fill({ ...filled, ...change });
   const save = useMutation({
@@ -49,75 +46,70 @@ export function GoalForm({ goal, onClose, onDone }: FormProps) {
     },
   });
   const problems = problemsOf(save.error, FIELDS);
-  const known = verifiers.map(({ id, kind }) => [id, `the verifier ${id} (${kind})`] as const);
-  const isListed = filled.verifierRef === '' || known.some(([id]) => id === filled.verifierRef);
-  const footer = (
-    <>
-      <Button onClick={onClose}>Close</Button>
-      <Button kind="main" type="submit" form={FORM} isBusy={save.isPending}>
-        {goal ? 'Save' : 'Set goal'}
-      </Button>
-    </>
-  );
   return (
-    <Dialog title={goal ? 'Edit goal' : 'New goal'} isOpen isSide onClose={onClose} footer={footer}>
-      <form
-        id={FORM}
-        className={styles.form}
-        onSubmit={(event) => {
-          event.preventDefault();
-          save.mutate();
-        }}
-      >
-        <AreaField
-          label="Objective"
-          hint="What is to be true in the end. Each run gets it, and every wording is kept."
-          problem={problems.fields.objective}
-          required
-          maxLength={8_192}
-          value={filled.objective}
-          onChange={(objective) => set({ objective })}
-        />
-        <ChoiceField
-          label="Judged by"
-          problem={problems.fields.completion}
-          value={filled.verifierRef}
-          onChange={(verifierRef) => set({ verifierRef })}
-          choices={[
-            ['', 'the host, by the criteria of the plan'],
-            ...known,
-            ...(isListed ? [] : [[filled.verifierRef, filled.verifierRef] as const]),
-          ]}
-        />
-        <ChoiceField
-          label="The next run is started"
-          problem={problems.fields.continuation}
-          value={filled.mode}
-          onChange={(mode) => set({ mode: mode as Continuation })}
-          choices={Object.entries(CONTINUATIONS)}
-        />
-        {goal ? (
-          <p className="quiet">The bounds of a goal cannot be changed. Set another goal if it needs others.</p>
-        ) : (
-          <Bounds filled={filled} set={set} problems={problems.fields} />
-        )}
-        {problems.rest !== undefined && (
-          <p className={styles.problem} role="alert">
-            {problems.rest}
-          </p>
-        )}
-      </form>
-    </Dialog>
+    <FormDialog
+      title={goal ? 'Edit goal' : 'New goal'}
+      action={goal ? 'Save' : 'Set goal'}
+      isBusy={save.isPending}
+      problem={problems.rest}
+      onSubmit={() => save.mutate()}
+      onClose={onClose}
+    >
+      <Aim filled={filled} set={set} problems={problems.fields} />
+      {goal ? (
+        <p className="quiet">The bounds of a goal cannot be changed. Set another goal if it needs others.</p>
+      ) : (
+        <Bounds filled={filled} set={set} problems={problems.fields} />
+      )}
+    </FormDialog>
   );
 }
 
-interface BoundsProps {
+interface PartProps {
   readonly filled: Filled;
   readonly set: (change: Partial<Filled>) => void;
   readonly problems: Readonly<Record<string, string>>;
 }
 
-function Bounds({ filled, set, problems }: BoundsProps) {
+/** What is to be true in the end, who says whether it is, and how the work goes on. */
+function Aim({ filled, set, problems }: PartProps) {
+  const { data: verifiers = [] } = useQuery(verifiersQuery);
+  const known = verifiers.map(({ id, kind }) => [id, `the verifier ${id} (${kind})`] as const);
+  const isListed = filled.verifierRef === '' || known.some(([id]) => id === filled.verifierRef);
+  return (
+    <>
+      <AreaField
+        label="Objective"
+        hint="What is to be true in the end. Each run gets it, and every wording is kept."
+        problem={problems.objective}
+        required
+        maxLength={8_192}
+        value={filled.objective}
+        onChange={(objective) => set({ objective })}
+      />
+      <ChoiceField
+        label="Judged by"
+        problem={problems.completion}
+        value={filled.verifierRef}
+        onChange={(verifierRef) => set({ verifierRef })}
+        choices={[
+          ['', 'the host, by the criteria of the plan'],
+          ...known,
+          ...(isListed ? [] : [[filled.verifierRef, filled.verifierRef] as const]),
+        ]}
+      />
+      <ChoiceField
+        label="The next run is started"
+        problem={problems.continuation}
+        value={filled.mode}
+        onChange={(mode) => set({ mode: mode as Continuation })}
+        choices={Object.entries(CONTINUATIONS)}
+      />
+    </>
+  );
+}
+
+function Bounds({ filled, set, problems }: PartProps) {
   return (
     <fieldset className={styles.bounds}>
       <legend>Bounds</legend>

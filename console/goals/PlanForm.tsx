@@ -5,15 +5,13 @@ import type { Goal, GoalPlan } from '../../src/protocol/learning/goals.ts';
 import { client } from '../api/client.ts';
 import { workflowQuery, workflowsQuery } from '../api/workflows.ts';
 import { Button } from '../parts/Button.tsx';
-import { Dialog } from '../parts/Dialog.tsx';
 import { AreaField, ChoiceField, TextField } from '../parts/Fields.tsx';
+import { FormDialog } from '../parts/FormDialog.tsx';
 import { problemsOf } from '../parts/field-problems.ts';
 import { say } from '../parts/toasts.tsx';
 import { ArmFields } from './ArmFields.tsx';
 import styles from './GoalPage.module.css';
 import { ARM_FIELDS, type PlanDraft, planDraftOf, readPlan } from './plan-draft.ts';
-
-const FORM = 'plan-form';
 
 interface FormProps {
   readonly goal: Goal;
@@ -25,7 +23,6 @@ interface FormProps {
 /** How the host works on a goal: the workflow of its runs, what starts them, and by what they are judged. */
 export function PlanForm({ goal, plan, onClose }: FormProps) {
   const cache = useQueryClient();
-  const { data: workflows = [] } = useQuery(workflowsQuery);
   const [draft, setDraft] = useState(() => planDraftOf(plan));
   const [own, setOwn] = useState<Readonly<Record<string, string>>>({});
   const set = (change: Partial<PlanDraft>): void => setDraft({ ...draft, ...change });
@@ -45,60 +42,62 @@ export function PlanForm({ goal, plan, onClose }: FormProps) {
     setOwn(read.problems);
     if (Object.keys(read.problems).length === 0) save.mutate(read.plan);
   };
-  const footer = (
-    <>
-      <Button onClick={onClose}>Close</Button>
-      <Button kind="main" type="submit" form={FORM} isBusy={save.isPending} disabled={draft.workflowId === ''}>
-        Save plan
-      </Button>
-    </>
-  );
   return (
-    <Dialog title="Plan" isOpen isSide onClose={onClose} footer={footer}>
-      <form
-        id={FORM}
-        className={styles.form}
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          submit();
-        }}
-      >
-        <ChoiceField
-          label="Workflow of the runs"
-          problem={problems.workflowId}
-          value={draft.workflowId}
-          onChange={(workflowId) => set({ workflowId })}
-          choices={[['', 'Choose a workflow …'], ...workflows.map(({ id, name }) => [id, name] as const)]}
+    <FormDialog
+      title="Plan"
+      action="Save plan"
+      isBusy={save.isPending}
+      canSend={draft.workflowId !== ''}
+      noValidate
+      problem={said.rest}
+      onSubmit={submit}
+      onClose={onClose}
+    >
+      <Runs draft={draft} set={set} problems={problems} />
+      <ArmFields mode={goal.continuation.mode} draft={draft} set={set} problems={problems} />
+      {goal.completion.check === 'host' && <Criteria draft={draft} set={set} problems={problems} />}
+      {goal.continuation.mode === 'manual' && (
+        <TextField
+          label="Runs at once (optional)"
+          inputMode="numeric"
+          problem={problems.maxParallel}
+          value={draft.maxParallel}
+          onChange={(maxParallel) => set({ maxParallel })}
         />
-        <AreaField
-          label="Inputs (optional)"
-          hint="JSON. Each run also gets the input goal, with the objective and how far it is."
-          problem={problems.inputs}
-          spellCheck={false}
-          placeholder="{ }"
-          value={draft.inputs}
-          onChange={(inputs) => set({ inputs })}
-        />
-        {draft.inputs.trim() !== '' && draft.workflowId !== '' && <MaskedNotice workflowId={draft.workflowId} />}
-        <ArmFields mode={goal.continuation.mode} draft={draft} set={set} problems={problems} />
-        {goal.completion.check === 'host' && <Criteria draft={draft} set={set} problems={problems} />}
-        {goal.continuation.mode === 'manual' && (
-          <TextField
-            label="Runs at once (optional)"
-            inputMode="numeric"
-            problem={problems.maxParallel}
-            value={draft.maxParallel}
-            onChange={(maxParallel) => set({ maxParallel })}
-          />
-        )}
-        {said.rest !== undefined && (
-          <p className={styles.problem} role="alert">
-            {said.rest}
-          </p>
-        )}
-      </form>
-    </Dialog>
+      )}
+    </FormDialog>
+  );
+}
+
+interface PartProps {
+  readonly draft: PlanDraft;
+  readonly set: (change: Partial<PlanDraft>) => void;
+  readonly problems: Readonly<Record<string, string>>;
+}
+
+/** Which workflow the runs are of, and what they get. */
+function Runs({ draft, set, problems }: PartProps) {
+  const { data: workflows = [] } = useQuery(workflowsQuery);
+  return (
+    <>
+      <ChoiceField
+        label="Workflow of the runs"
+        problem={problems.workflowId}
+        value={draft.workflowId}
+        onChange={(workflowId) => set({ workflowId })}
+        choices={[['', 'Choose a workflow …'], ...workflows.map(({ id, name }) => [id, name] as const)]}
+      />
+      <AreaField
+        label="Inputs (optional)"
+        hint="JSON. Each run also gets the input goal, with the objective and how far it is."
+        problem={problems.inputs}
+        spellCheck={false}
+        placeholder="{ }"
+        value={draft.inputs}
+        onChange={(inputs) => set({ inputs })}
+      />
+      {draft.inputs.trim() !== '' && draft.workflowId !== '' && <MaskedNotice workflowId={draft.workflowId} />}
+    </>
   );
 }
 
@@ -110,13 +109,7 @@ function MaskedNotice({ workflowId }: { readonly workflowId: string }) {
   return <p className={styles.warning}>Sensitive inputs are masked here: fill them in again ({names.join(', ')}).</p>;
 }
 
-interface CriteriaProps {
-  readonly draft: PlanDraft;
-  readonly set: (change: Partial<PlanDraft>) => void;
-  readonly problems: Readonly<Record<string, string>>;
-}
-
-function Criteria({ draft: { criteria }, set, problems }: CriteriaProps) {
+function Criteria({ draft: { criteria }, set, problems }: PartProps) {
   const change = (index: number, part: Partial<PlanDraft['criteria'][number]>): void =>
     set({ criteria: criteria.map((each, at) => (at === index ? { ...each, ...part } : each)) });
   return (

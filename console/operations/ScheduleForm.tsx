@@ -3,17 +3,14 @@ import { useState } from 'react';
 import type { Schedule, ScheduleRequest } from '../../src/protocol/starting/schedules.ts';
 import { client } from '../api/client.ts';
 import { workflowsQuery } from '../api/workflows.ts';
-import { Button } from '../parts/Button.tsx';
-import { Dialog } from '../parts/Dialog.tsx';
 import { AreaField, ChoiceField, TextField } from '../parts/Fields.tsx';
+import { FormDialog } from '../parts/FormDialog.tsx';
 import { problemsOf } from '../parts/field-problems.ts';
 import { readJsonObject } from '../parts/json-text.ts';
 import { CronField, NextRuns, ZoneField } from '../parts/NextRuns.tsx';
 import { localTime, momentOf } from '../parts/time.ts';
 import { say } from '../parts/toasts.tsx';
-import styles from './Operations.module.css';
 
-const FORM = 'schedule-form';
 const FIELDS = ['workflowId', 'cron', 'timezone', 'runAt', 'missed', 'inputs'];
 
 /** What the form holds while it is filled in. */
@@ -55,48 +52,34 @@ export function ScheduleForm({ schedule, onClose }: FormProps) {
     setInputsProblem(inputs.problem);
     if (inputs.problem === undefined) save.mutate(requestOf(filled, inputs.value, schedule?.enabled));
   };
-  const footer = (
-    <>
-      <Button onClick={onClose}>Close</Button>
-      <Button kind="main" type="submit" form={FORM} isBusy={save.isPending} disabled={filled.workflowId === ''}>
-        {schedule ? 'Save' : 'Make schedule'}
-      </Button>
-    </>
-  );
   return (
-    <Dialog title={schedule ? 'Edit schedule' : 'New schedule'} isOpen isSide onClose={onClose} footer={footer}>
-      <form
-        id={FORM}
-        className={styles.form}
-        onSubmit={(event) => {
-          event.preventDefault();
-          submit();
-        }}
-      >
-        <ChoiceField
-          label="Workflow"
-          problem={problems.fields.workflowId}
-          value={filled.workflowId}
-          onChange={(workflowId) => set({ workflowId })}
-          choices={[['', 'Choose a workflow …'], ...workflows.map(({ id, name }) => [id, name] as const)]}
-        />
-        <Times filled={filled} set={set} problems={problems.fields} />
-        <AreaField
-          label="Inputs (optional)"
-          hint="JSON, as each run gets it."
-          problem={inputsProblem ?? problems.fields.inputs}
-          value={filled.inputs}
-          spellCheck={false}
-          placeholder="{ }"
-          onChange={(inputs) => set({ inputs })}
-        />
-        {problems.rest !== undefined && (
-          <p className={styles.problem} role="alert">
-            {problems.rest}
-          </p>
-        )}
-      </form>
-    </Dialog>
+    <FormDialog
+      title={schedule ? 'Edit schedule' : 'New schedule'}
+      action={schedule ? 'Save' : 'Make schedule'}
+      isBusy={save.isPending}
+      canSend={filled.workflowId !== ''}
+      problem={problems.rest}
+      onSubmit={submit}
+      onClose={onClose}
+    >
+      <ChoiceField
+        label="Workflow"
+        problem={problems.fields.workflowId}
+        value={filled.workflowId}
+        onChange={(workflowId) => set({ workflowId })}
+        choices={[['', 'Choose a workflow …'], ...workflows.map(({ id, name }) => [id, name] as const)]}
+      />
+      <Times filled={filled} set={set} problems={problems.fields} />
+      <AreaField
+        label="Inputs (optional)"
+        hint="JSON, as each run gets it."
+        problem={inputsProblem ?? problems.fields.inputs}
+        value={filled.inputs}
+        spellCheck={false}
+        placeholder="{ }"
+        onChange={(inputs) => set({ inputs })}
+      />
+    </FormDialog>
   );
 }
 

@@ -16,6 +16,7 @@ import { ListSection } from './ListSection.tsx';
 import styles from './Operations.module.css';
 import type { SectionProps } from './OperationsPage.tsx';
 import { Secret } from './Secret.tsx';
+import { TriggerDeliveries } from './TriggerDeliveries.tsx';
 
 /** What others set off: requests of other systems, and events of this host. */
 export function Triggers(props: SectionProps) {
@@ -95,6 +96,7 @@ function TriggerDetail({ trigger }: { readonly trigger: Trigger }) {
         </p>
       )}
       {type === 'webhook' && may('schedules:write') && <Rotate trigger={trigger} />}
+      {type === 'webhook' && may('runs:read') && <TriggerDeliveries triggerId={trigger.id} />}
       <JsonTree value={trigger} />
     </div>
   );

@@ -5,11 +5,11 @@ import { webhookEventsQuery } from '../api/operations.ts';
 import { Button } from '../parts/Button.tsx';
 import { Dialog } from '../parts/Dialog.tsx';
 import { TextField } from '../parts/Fields.tsx';
+import { FormDialog } from '../parts/FormDialog.tsx';
 import { problemsOf } from '../parts/field-problems.ts';
 import styles from './Operations.module.css';
 import { Secret } from './Secret.tsx';
 
-const FORM = 'make-webhook';
 /** What most receivers want to know. */
 const USUAL = ['run.completed', 'run.failed', 'run.cancelled', 'interrupt.requested'];
 
@@ -27,53 +27,43 @@ export function WebhookForm({ onClose }: { readonly onClose: () => void }) {
     onSuccess: () => cache.invalidateQueries({ queryKey: ['webhooks'] }),
   });
   const problems = problemsOf(make.error, ['url', 'events', 'tags']);
-  const footer = make.data ? (
-    <Button onClick={onClose}>Done</Button>
-  ) : (
-    <Button kind="main" type="submit" form={FORM} isBusy={make.isPending} disabled={events.length === 0}>
-      Make webhook
-    </Button>
-  );
-  return (
-    <Dialog title="New webhook" isOpen isSide onClose={onClose} footer={footer}>
-      {make.data ? (
+  if (make.data) {
+    return (
+      <Dialog title="New webhook" isOpen isSide onClose={onClose} footer={<Button onClick={onClose}>Done</Button>}>
         <Secret label="the secret" text={make.data.secret} />
-      ) : (
-        <form
-          id={FORM}
-          className={styles.form}
-          onSubmit={(event) => {
-            event.preventDefault();
-            make.mutate();
-          }}
-        >
-          <TextField
-            label="Address"
-            hint="https, and reachable from the host."
-            problem={problems.fields.url}
-            type="url"
-            required
-            maxLength={2_048}
-            placeholder="https://"
-            value={url}
-            onChange={setUrl}
-          />
-          <Events chosen={events} choose={setEvents} problem={problems.fields.events} />
-          <TextField
-            label="Tags (optional)"
-            hint="Only runs with one of these tags, separated by commas."
-            problem={problems.fields.tags}
-            value={tags}
-            onChange={setTags}
-          />
-          {problems.rest !== undefined && (
-            <p className={styles.problem} role="alert">
-              {problems.rest}
-            </p>
-          )}
-        </form>
-      )}
-    </Dialog>
+      </Dialog>
+    );
+  }
+  return (
+    <FormDialog
+      title="New webhook"
+      action="Make webhook"
+      isBusy={make.isPending}
+      canSend={events.length > 0}
+      problem={problems.rest}
+      onSubmit={() => make.mutate()}
+      onClose={onClose}
+    >
+      <TextField
+        label="Address"
+        hint="https, and reachable from the host."
+        problem={problems.fields.url}
+        type="url"
+        required
+        maxLength={2_048}
+        placeholder="https://"
+        value={url}
+        onChange={setUrl}
+      />
+      <Events chosen={events} choose={setEvents} problem={problems.fields.events} />
+      <TextField
+        label="Tags (optional)"
+        hint="Only runs with one of these tags, separated by commas."
+        problem={problems.fields.tags}
+        value={tags}
+        onChange={setTags}
+      />
+    </FormDialog>
   );
 }
 

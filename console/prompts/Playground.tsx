@@ -11,6 +11,7 @@ import { Button } from '../parts/Button.tsx';
 import { Diff } from '../parts/Diff.tsx';
 import { explain } from '../parts/explain.ts';
 import { AreaField, ChoiceField, TextField } from '../parts/Fields.tsx';
+import { FormProblem } from '../parts/FormDialog.tsx';
 import { Panel } from '../parts/Panel.tsx';
 import { TrialResult } from '../parts/TrialResult.tsx';
 import { filledIn, type PromptDraft } from './draft.ts';
@@ -171,9 +172,7 @@ function Answer({ title, asked: { isPending, error, data } }: { readonly title: 
           Asking …
         </p>
       ) : error ? (
-        <p className={styles.problem} role="alert">
-          {explain(error).text}
-        </p>
+        <FormProblem text={explain(error).text} />
       ) : (
         data && <TrialResult run={data} />
       )}

@@ -7,6 +7,7 @@ import { promptQuery } from '../api/prompts.ts';
 import { useMay } from '../api/session.ts';
 import { Button } from '../parts/Button.tsx';
 import { AreaField, ChoiceField, TextField } from '../parts/Fields.tsx';
+import { FormProblem } from '../parts/FormDialog.tsx';
 import { problemsOf } from '../parts/field-problems.ts';
 import { Panel } from '../parts/Panel.tsx';
 import { Empty, Problem, Skeleton } from '../parts/States.tsx';
@@ -94,51 +95,8 @@ function PromptForm({ saved, draft, set, canSave }: FormProps) {
             onChange={(templateId) => set({ templateId })}
           />
         )}
-        <AreaField
-          label="Prompt"
-          hint="{{name}} stands for a variable."
-          problem={problems.fields.text}
-          required
-          rows={14}
-          value={draft.text}
-          onChange={(text) => set({ text })}
-        />
-        <div className={styles.pair}>
-          <ChoiceField
-            label="Kind"
-            problem={problems.fields.kind}
-            value={draft.kind}
-            onChange={(kind) => set({ kind: kind as PromptTemplate['kind'] })}
-            choices={KINDS}
-          />
-          <TextField
-            label="Version to save"
-            problem={problems.fields.version}
-            required
-            spellCheck={false}
-            value={draft.version}
-            onChange={(version) => set({ version })}
-          />
-        </div>
-        <TextField
-          label="Name (optional)"
-          problem={problems.fields.name}
-          maxLength={200}
-          value={draft.name ?? ''}
-          onChange={(name) => set({ name })}
-        />
-        <TextField
-          label="About (optional)"
-          problem={problems.fields.description}
-          maxLength={2_000}
-          value={draft.description ?? ''}
-          onChange={(description) => set({ description })}
-        />
-        {problems.rest !== undefined && (
-          <p className={styles.problem} role="alert">
-            {problems.rest}
-          </p>
-        )}
+        <PromptFields draft={draft} set={set} problems={problems.fields} />
+        <FormProblem text={problems.rest} />
         {canSave ? (
           <div>
             <Button kind="main" type="submit" isBusy={save.isPending}>
@@ -150,6 +108,57 @@ function PromptForm({ saved, draft, set, canSave }: FormProps) {
         )}
       </form>
     </Panel>
+  );
+}
+
+interface FieldsProps extends Pick<FormProps, 'draft' | 'set'> {
+  readonly problems: Readonly<Record<string, string>>;
+}
+
+function PromptFields({ draft, set, problems }: FieldsProps) {
+  return (
+    <>
+      <AreaField
+        label="Prompt"
+        hint="{{name}} stands for a variable."
+        problem={problems.text}
+        required
+        rows={14}
+        value={draft.text}
+        onChange={(text) => set({ text })}
+      />
+      <div className={styles.pair}>
+        <ChoiceField
+          label="Kind"
+          problem={problems.kind}
+          value={draft.kind}
+          onChange={(kind) => set({ kind: kind as PromptTemplate['kind'] })}
+          choices={KINDS}
+        />
+        <TextField
+          label="Version to save"
+          problem={problems.version}
+          required
+          spellCheck={false}
+          value={draft.version}
+          onChange={(version) => set({ version })}
+        />
+      </div>
+      <TextField
+        label="Name (optional)"
+        problem={problems.name}
+        maxLength={200}
+        value={draft.name ?? ''}
+        onChange={(name) => set({ name })}
+      />
+      <TextField
+        label="About (optional)"
+        problem={problems.description}
+        maxLength={2_000}
+        value={draft.description ?? ''}
+        onChange={(description) => set({ description })}
+      />
+    </>
   );
 }
 

@@ -13,6 +13,7 @@ import { compact, dollars } from '../parts/numbers.ts';
 import { Panel } from '../parts/Panel.tsx';
 import { Empty, Problem, Skeleton } from '../parts/States.tsx';
 import { span } from '../parts/time.ts';
+import type { Line } from './Chart.tsx';
 import { ByModel, cost } from './Costs.tsx';
 import { afterStep, figuresOf, type RunFigures, stepsOf } from './figures.ts';
 import { settleLanguage } from './language.ts';
@@ -186,83 +187,85 @@ const rated =
   ({ said }: Step): number | null =>
     said && said.runs > 0 ? said[rate] : null;
 
+/** A line of a chart over the steps of a time. */
+type LineOf = (title: string, colour: string, value: (step: Step) => number | null | undefined) => Line;
+
 function Charts({ steps, onPoint }: { readonly steps: readonly Step[]; readonly onPoint: (index: number) => void }) {
+  const times = useMemo(() => steps.map(({ start }) => start), [steps]);
   const charts = useMemo(() => {
-    const times = steps.map(({ start }) => start);
-    const line = (title: string, colour: string, value: (step: Step) => number | null | undefined) => ({
+    const line: LineOf = (title, colour, value) => ({
       title,
       colour,
       values: steps.map((step) => value(step) ?? null),
     });
-    return [
-      {
-        title: 'Success',
-        times,
-        show: percent,
-        isShare: true,
-        lines: [line('Success', 'completed', ({ runs }) => runs.successRate)],
-      },
-      {
-        title: 'Runs',
-        times,
-        show: whole,
-        isShare: false,
-        lines: [
-          line('Ended', 'running', ({ runs }) => runs.ended),
-          line('Failed', 'failed', ({ runs }) => runs.failed),
-        ],
-      },
-      {
-        title: 'Duration',
-        times,
-        show: span,
-        isShare: false,
-        lines: [line('p50', 'accent', ({ runs }) => runs.p50Ms), line('p95', 'paused', ({ runs }) => runs.p95Ms)],
-      },
-      {
-        title: 'What people said',
-        times,
-        show: percent,
-        isShare: true,
-        lines: [
-          line('Corrected', 'waiting', rated('correctionRate')),
-          line('Flagged', 'failed', rated('flagRate')),
-          line('Needed a person', 'paused', rated('interventionRate')),
-        ],
-      },
-      {
-        title: 'Cost',
-        times,
-        show: dollars,
-        isShare: false,
-        least: 0,
-        lines: [line('US dollars', 'accent', ({ spent }) => spent?.usd)],
-      },
-      {
-        title: 'Tokens',
-        times,
-        show: compact,
-        isShare: false,
-        lines: [
-          line('Input', 'running', ({ spent }) => spent?.inputTokens),
-          line('Output', 'paused', ({ spent }) => spent?.outputTokens),
-        ],
-      },
-    ];
+    return [...runCharts(line), ...costCharts(line).filter(({ lines }) => lines.some(hasValue))];
   }, [steps]);
   return (
     <div className={styles.charts}>
-      {charts
-        .filter(({ lines, title }) => (title !== 'Cost' && title !== 'Tokens') || lines.some(hasValue))
-        .map((chart) => (
-          <Panel key={chart.title} title={chart.title}>
-            <Suspense fallback={<Skeleton lines={4} />}>
-              <Chart {...chart} onPoint={onPoint} />
-            </Suspense>
-          </Panel>
-        ))}
+      {charts.map((chart) => (
+        <Panel key={chart.title} title={chart.title}>
+          <Suspense fallback={<Skeleton lines={4} />}>
+            <Chart {...chart} times={times} onPoint={onPoint} />
+          </Suspense>
+        </Panel>
+      ))}
     </div>
   );
+}
+
+function runCharts(line: LineOf) {
+  return [
+    {
+      title: 'Success',
+      show: percent,
+      isShare: true,
+      lines: [line('Success', 'completed', ({ runs }) => runs.successRate)],
+    },
+    {
+      title: 'Runs',
+      show: whole,
+      isShare: false,
+      lines: [line('Ended', 'running', ({ runs }) => runs.ended), line('Failed', 'failed', ({ runs }) => runs.failed)],
+    },
+    {
+      title: 'Duration',
+      show: span,
+      isShare: false,
+      lines: [line('p50', 'accent', ({ runs }) => runs.p50Ms), line('p95', 'paused', ({ runs }) => runs.p95Ms)],
+    },
+    {
+      title: 'What people said',
+      show: percent,
+      isShare: true,
+      lines: [
+        line('Corrected', 'waiting', rated('correctionRate')),
+        line('Flagged', 'failed', rated('flagRate')),
+        line('Needed a person', 'paused', rated('interventionRate')),
+      ],
+    },
+  ];
+}
+
+/** What models cost; nothing of it is shown where nobody used one. */
+function costCharts(line: LineOf) {
+  return [
+    {
+      title: 'Cost',
+      show: dollars,
+      isShare: false,
+      least: 0,
+      lines: [line('US dollars', 'accent', ({ spent }) => spent?.usd)],
+    },
+    {
+      title: 'Tokens',
+      show: compact,
+      isShare: false,
+      lines: [
+        line('Input', 'running', ({ spent }) => spent?.inputTokens),
+        line('Output', 'paused', ({ spent }) => spent?.outputTokens),
+      ],
+    },
+  ];
 }
 
 const hasValue = ({ values }: { readonly values: readonly (number | null)[] }): boolean =>

@@ -142,6 +142,14 @@ describe('the operations and quality pages', () => {
     await page.getByRole('region', { name: 'Address' }).getByText('/v1/host/capstan/hooks/').waitFor();
     await page.getByRole('button', { name: 'Make a secret' }).click();
     await page.getByText('Copy it now').waitFor();
+    const [{ url }] = (await host.as('owner').get('/v1/host/capstan/triggers')).body.items;
+    for (const body of ['{}', '{"a":1}']) await fetch(url, { method: 'POST', body });
+    await page.getByRole('cell', { name: '✕ refused × 2' }).waitFor();
+    await page.getByRole('cell', { name: 'signature_invalid' }).waitFor();
+    expect(await barriers(page)).toEqual([]);
+    await shoot(page, 'trigger-light');
+    await page.getByLabel('Deliveries').first().selectOption('started');
+    await page.getByText('No deliveries').waitFor();
     await page.keyboard.press('Escape');
     await page.getByText('● on').waitFor();
   });

@@ -1,4 +1,4 @@
-import { Compile, type Validator } from 'typebox/compile';
+import { compiledSchema } from '../protocol/format/compiled-schema.ts';
 import { canonicalJson, deepEqual, isObject } from '../protocol/format/json.ts';
 
 /** A part of a value that does not match its schema, and why. Values are never repeated: they may be secret. */
@@ -42,13 +42,8 @@ export function explain(schema: object, value: unknown): FieldProblem[] {
     .toArray();
 }
 
-/** Validators by schema. The schemas are those of our own routes, so there is a bounded number of them. */
-const validators = new WeakMap<Schema, Validator>();
-
 function matches(schema: Schema, value: unknown): boolean {
-  const validator = validators.get(schema) ?? Compile(schema);
-  validators.set(schema, validator);
-  return validator.Check(value);
+  return compiledSchema(schema).Check(value);
 }
 
 function* problemsAt(schema: Schema, value: unknown, path: string): Generator<FieldProblem> {

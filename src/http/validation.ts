@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
-import { Compile, type Validator } from 'typebox/compile';
 import { type Refusal, refuse } from '../protocol/errors.ts';
+import { compiledSchema } from '../protocol/format/compiled-schema.ts';
 import { explain } from './explain.ts';
 
 /** Refuses a value that does not match the schema. */
@@ -8,10 +8,8 @@ type Validate = (value: unknown) => Refusal | undefined;
 
 /** Makes a check of one part of a request; its schema is compiled when it is first used. */
 export function validator(schema: TSchema, part: 'body' | 'query' | 'path'): Validate {
-  let compiled: Validator | undefined;
   return (value) => {
-    compiled ??= Compile(schema);
-    if (compiled.Check(value)) return undefined;
+    if (compiledSchema(schema).Check(value)) return undefined;
     const fields = explain(schema, value);
     const [first = { path: '', message: 'does not match its schema' }] = fields;
     const place = first.path === '' ? `The ${part}` : first.path;

@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox';
-import { Compile, type Validator } from 'typebox/compile';
+import type { Validator } from 'typebox/compile';
 import type { ConfigProblem, NodeCatalog } from '../engine/definition/check.ts';
+import { compiledSchema } from '../protocol/format/compiled-schema.ts';
 import { isObject, own } from '../protocol/format/json.ts';
 import { nearest } from '../protocol/format/nearest.ts';
 import { Closed } from '../protocol/format/schema.ts';
@@ -35,11 +36,6 @@ export type OtherTypes = (typeId: string) => NodeType | undefined;
  */
 export function catalogOf(types: readonly NodeType[], others: OtherTypes = () => undefined): Catalog {
   const byId = new Map(types.map((type) => [type.typeId, type]));
-  const validators = new Map<string, Validator>();
-  const validatorOf = ({ typeId, config = NO_KEYS }: NodeType): Validator => {
-    if (!validators.has(typeId)) validators.set(typeId, Compile(config));
-    return validators.get(typeId)!;
-  };
   return {
     // Where a type is defined twice, the later one is meant: conformance suites replace some.
     types: [...byId.values()],
@@ -61,7 +57,7 @@ export function catalogOf(types: readonly NodeType[], others: OtherTypes = () =>
       const type = byId.get(node.typeId);
       if (!type) return [];
       const unknown = unknownKeys(type.config ?? NO_KEYS, node.config);
-      const problems = withMisfits(unknown, validatorOf(type), node.config);
+      const problems = withMisfits(unknown, compiledSchema(type.config ?? NO_KEYS), node.config);
       if (problems.length > unknown.length) return problems;
       const found = type.check?.(node.config) ?? [];
       return [...found, ...elsewhere(unknown, found)];

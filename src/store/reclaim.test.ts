@@ -16,7 +16,7 @@ describe('the SQLite file', () => {
   let folder: ReturnType<typeof freshFolder>;
   let store: Store;
   const open = async (): Promise<void> => {
-    store = await openSqlite({ folder: folder.path, clock: new ManualClock(), migrations: [TABLE], durable: false });
+    store = await openSqlite({ folder: folder.path, clock: new ManualClock(), migrations: [TABLE] });
   };
   const file = (): string => join(folder.path, 'capstan.db');
   const bytes = (): number => statSync(file()).size;

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { copyFileSync, statfsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '../system/clock.ts';
@@ -10,10 +9,11 @@ import { checksumOf, planMigrations } from './migrations.ts';
 import type { CommitOutcome, Row, Statement, Unit } from './sql.ts';
 import { backUp } from './sqlite-backup.ts';
 import { Connection, isDamage, isOfTheStore } from './sqlite-connection.ts';
-import { databaseFile, FileGuard, lockFolder, privateDatabase } from './sqlite-folder.ts';
+import { type Custody, FileCustody, NO_CUSTODY } from './sqlite-custody.ts';
+import { lockFolder, privateDatabase } from './sqlite-folder.ts';
 import { lostInWal } from './sqlite-wal.ts';
 import { type Migration, type Store, StoreFailure, statementsFor } from './store.ts';
-import { type FlushFile, rewriteWal, WalFlush } from './wal-flush.ts';
+import { type FlushFile, rewriteWal } from './wal-flush.ts';
 
 /** Options of the embedded store. */
 interface SqliteOptions {
@@ -25,8 +25,6 @@ interface SqliteOptions {
   readonly log?: Pick<Log, 'warn' | 'error'> | undefined;
   /** Where transactions are counted. */
   readonly meter?: Meter | undefined;
-  /** If false, commits do not wait for the disk and a power failure may lose the last ones; for simulations. */
-  readonly durable?: boolean;
   /** How the write-ahead log gets to the disk; tests delay it and let it fail. */
   readonly flushFile?: FlushFile;
 }
@@ -53,19 +51,18 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const releaseFolder = lockFolder(folder);
   const file = privateDatabase(folder);
   reportLostFrames(`${file}-wal`, options);
-  if (options.durable !== false) rewriteWal(`${file}-wal`);
-  const database = new DatabaseSync(file);
-  // A transaction starts and ends within one turn of the event loop, so a single connection serves everybody: a read
-  // never sees half a transaction, and finds recently written pages in the cache.
-  const connection = new Connection(database, clock);
+  rewriteWal(`${file}-wal`);
+  const connection = connect(file, clock);
   const close = (): void => {
     connection.close();
     releaseFolder();
   };
   try {
     prepare(connection, options);
+    const custody = new FileCustody(connection, file, options);
+    const compact = (): void => reclaim(connection, options, KEPT_PAGES_QUICK);
     return {
-      ...storeOn(connection, new Ownership(connection), new FileGuard(file), options, close),
+      ...storeOn(connection, custody, { ...options, compact, close }),
       backup: (target) => backUp(file, target),
     };
   } catch (error) {
@@ -74,9 +71,24 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   }
 }
 
-function prepare(connection: Connection, { folder, clock, migrations, log, durable = true }: SqliteOptions): void {
-  connection.exec(`PRAGMA journal_mode = WAL`);
-  connection.exec(`PRAGMA synchronous = ${durable ? 'NORMAL' : 'OFF'}`);
+/** Opens an embedded store without a file, for simulations and tests of services: closing it forgets everything. */
+export async function openInMemory(options: Pick<SqliteOptions, 'clock' | 'migrations'>): Promise<Store> {
+  const connection = connect(':memory:', options.clock);
+  migrate(connection, options.migrations, options.clock.now());
+  return storeOn(connection, NO_CUSTODY, { ...options, compact: () => {}, close: () => connection.close() });
+}
+
+/**
+ * A transaction starts and ends within one turn of the event loop, so a single connection serves everybody: a read never
+ * sees half a transaction, and finds recently written pages in the cache.
+ */
+function connect(file: string, clock: Clock): Connection {
+  return new Connection(new DatabaseSync(file), clock);
+}
+
+function prepare(connection: Connection, { folder, clock, migrations, log }: SqliteOptions): void {
+  connection.exec('PRAGMA journal_mode = WAL');
+  connection.exec('PRAGMA synchronous = NORMAL');
   connection.exec(`PRAGMA wal_autocheckpoint = ${WAL_PAGES_MAX}`);
   connection.exec(`PRAGMA cache_size = -${PAGE_CACHE_KIB}`);
   checkPages(connection, folder);
@@ -84,21 +96,19 @@ function prepare(connection: Connection, { folder, clock, migrations, log, durab
   reclaim(connection, { folder, log }, Number.POSITIVE_INFINITY);
 }
 
-function storeOn(
-  connection: Connection,
-  ownership: Ownership,
-  guard: FileGuard,
-  { folder, clock, log, meter, durable = true, flushFile }: SqliteOptions,
-  close: () => void,
-): Store {
-  const wal = durable ? new WalFlush(`${databaseFile(folder)}-wal`, clock, flushFile) : undefined;
+interface StoreParts extends Pick<SqliteOptions, 'clock' | 'meter'> {
+  /** Gives free space back, if that is quick. */
+  readonly compact: () => void;
+  readonly close: () => void;
+}
+
+function storeOn(connection: Connection, custody: Custody, { clock, meter, compact, close }: StoreParts): Store {
   const group = new GroupCommit(
     async (units) => {
-      wal?.check();
-      const outcomes = commitGroup(connection, ownership, units);
-      if (outcomes.some((outcome) => 'committed' in outcome && outcome.committed)) await wal?.flush();
-      // After the commit, and before anybody is told: what went into a deleted file is not acknowledged.
-      guard.check();
+      custody.check();
+      const outcomes = commitGroup(connection, custody, units);
+      const isWritten = outcomes.some((outcome) => 'committed' in outcome && outcome.committed);
+      await custody.afterCommit(isWritten);
       return outcomes;
     },
     clock,
@@ -108,11 +118,9 @@ function storeOn(
   return {
     isShared: false,
     read: async <R>(statement: Statement) => {
-      wal?.check();
-      ownership.checkKnown();
-      guard.checkSometimes(clock.now());
+      custody.beforeRead();
       const rows = query<R>(connection, statement);
-      await wal?.settled();
+      await custody.settled();
       return rows;
     },
     commit: (unit, { tenant } = {}) => group.commit(unit, tenant),
@@ -120,13 +128,13 @@ function storeOn(
     hint: () => {},
     onHint: () => {},
     reclaim: async () => {
-      wal?.check();
-      reclaim(connection, { folder, log }, KEPT_PAGES_QUICK);
+      custody.check();
+      compact();
     },
     close: () => {
       closed ??= group.drained().then(() => {
         close();
-        wal?.close();
+        custody.close();
       });
       return closed;
     },
@@ -222,44 +230,6 @@ function reclaim(
   }
 }
 
-/**
- * The owner's name in the database itself. The lock file can be deleted, and then a second process can take the folder:
- * that one writes its name, and every later transaction of the first is refused.
- */
-class Ownership {
-  readonly #connection: Connection;
-  readonly #token = randomUUID();
-  /** What SQLite calls the state that other connections have left the database in. */
-  #version: number;
-  #isLost = false;
-
-  constructor(connection: Connection) {
-    this.#connection = connection;
-    connection.exec('CREATE TABLE IF NOT EXISTS store_owner (one INTEGER PRIMARY KEY, token TEXT NOT NULL)');
-    connection.run({ sql: 'INSERT OR REPLACE INTO store_owner (one, token) VALUES (1, $1)', params: [this.#token] });
-    this.#version = connection.pragma('data_version');
-  }
-
-  /** Throws if another process has taken the store over; to be called in a transaction. */
-  check(): void {
-    const version = this.#connection.pragma('data_version');
-    if (version !== this.#version) {
-      const [row] = this.#connection.all({ sql: 'SELECT token FROM store_owner', params: [] });
-      this.#isLost = row?.token !== this.#token;
-      this.#version = version;
-    }
-    this.checkKnown();
-  }
-
-  /** Throws if a check has found out. */
-  checkKnown(): void {
-    if (!this.#isLost) return;
-    throw new StoreFailure(
-      'SQLite: another process has taken over the data folder, because owner.lock was deleted. Nothing is written any more. Stop this host.',
-    );
-  }
-}
-
 /** Transaction control, prepared like any statement because it runs most often. */
 const BEGIN: Statement = { sql: 'BEGIN IMMEDIATE', params: [] };
 const COMMIT: Statement = { sql: 'COMMIT', params: [] };
@@ -272,11 +242,9 @@ const ROLLBACK_UNIT: Statement = { sql: 'ROLLBACK TO unit', params: [] };
  * Commits units in one transaction, without savepoints at first: nearly always all of them succeed. If one fails when
  * a part of it is written, the transaction is undone and made again with a savepoint for each, so that it fails alone.
  */
-function commitGroup(connection: Connection, ownership: Ownership, units: readonly Unit[]): (CommitOutcome | Error)[] {
+function commitGroup(connection: Connection, custody: Custody, units: readonly Unit[]): (CommitOutcome | Error)[] {
   try {
-    return (
-      transact(connection, ownership, units, commitWhole) ?? transact(connection, ownership, units, commitUndoable)!
-    );
+    return transact(connection, custody, units, commitWhole) ?? transact(connection, custody, units, commitUndoable)!;
   } catch (error) {
     if (connection.isInTransaction) connection.run(ROLLBACK);
     throw error instanceof StoreFailure ? error : new StoreFailure('SQLite: the transaction failed.', { cause: error });
@@ -286,12 +254,12 @@ function commitGroup(connection: Connection, ownership: Ownership, units: readon
 /** Undefined, and nothing written, if `commitUnit` gives up on a unit. */
 function transact(
   connection: Connection,
-  ownership: Ownership,
+  custody: Custody,
   units: readonly Unit[],
   commitUnit: (connection: Connection, unit: Unit) => CommitOutcome | Error | undefined,
 ): (CommitOutcome | Error)[] | undefined {
   connection.run(BEGIN);
-  ownership.check();
+  custody.inTransaction();
   const outcomes: (CommitOutcome | Error)[] = [];
   for (const unit of units) {
     const outcome = commitUnit(connection, unit);

@@ -1,10 +1,11 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto';
 import { sha256Hex } from './digest.ts';
 
 /** A key for encrypting text at rest (AES-256-GCM); `keyId` is stored with the text so that keys can be rotated. */
 export interface SealingKey {
   readonly keyId: string;
-  readonly bytes: Buffer;
+  /** Made once: from bytes, each use would make one. */
+  readonly secret: KeyObject;
 }
 
 const KEY_BYTES = 32;
@@ -15,7 +16,7 @@ const KEY_ID_CHARACTERS = 8;
 /** Derives a key for one purpose from a secret that may serve several (HKDF). */
 export function sealingKey(secret: string, purpose: string): SealingKey {
   const bytes = Buffer.from(hkdfSync('sha256', secret, '', purpose, KEY_BYTES));
-  return { keyId: sha256Hex(bytes.toString('hex')).slice(0, KEY_ID_CHARACTERS), bytes };
+  return { keyId: sha256Hex(bytes.toString('hex')).slice(0, KEY_ID_CHARACTERS), secret: createSecretKey(bytes) };
 }
 
 /**
@@ -24,7 +25,7 @@ export function sealingKey(secret: string, purpose: string): SealingKey {
  */
 export function seal(text: string, key: SealingKey, context: string): string {
   const iv = randomBytes(IV_BYTES);
-  const cipher = createCipheriv('aes-256-gcm', key.bytes, iv).setAAD(Buffer.from(context));
+  const cipher = createCipheriv('aes-256-gcm', key.secret, iv).setAAD(Buffer.from(context));
   const sealed = Buffer.concat([iv, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]);
   return `${key.keyId}.${sealed.toString('base64url')}`;
 }
@@ -37,7 +38,7 @@ export function unseal(text: string, keys: readonly SealingKey[], context: strin
   if (!key || sealed.length < IV_BYTES + TAG_BYTES) return undefined;
   const end = sealed.length - TAG_BYTES;
   try {
-    const decipher = createDecipheriv('aes-256-gcm', key.bytes, sealed.subarray(0, IV_BYTES))
+    const decipher = createDecipheriv('aes-256-gcm', key.secret, sealed.subarray(0, IV_BYTES))
       .setAAD(Buffer.from(context))
       .setAuthTag(sealed.subarray(end));
     return Buffer.concat([decipher.update(sealed.subarray(IV_BYTES, end)), decipher.final()]).toString('utf8');

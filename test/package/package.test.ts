@@ -77,7 +77,7 @@ function bytesIn(folder: string): number {
 /** What the compiler says of files of the user. */
 async function complaints(...options: string[]): Promise<string> {
   const compiler = join(MODULES, 'typescript', 'bin', 'tsc');
-  const args = [compiler, '--noEmit', '--strict', '--target', 'es2024', ...options];
+  const args = [compiler, '--checkers', '1', '--noEmit', '--strict', '--target', 'es2024', ...options];
   return run(process.execPath, args, { cwd: user.path }).then(
     () => '',
     ({ stdout }: { stdout: string }) => stdout,

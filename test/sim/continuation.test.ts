@@ -15,10 +15,9 @@ import { createRun } from '../../src/runtime/creation.ts';
 import { factsOf } from '../../src/runtime/run-row.ts';
 import type { RunRow } from '../../src/store/log.ts';
 import { sql } from '../../src/store/sql.ts';
-import { openSqlite } from '../../src/store/sqlite.ts';
+import { openInMemory } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
 import { CORE_TABLES } from '../../src/store/tables.ts';
-import { freshFolder } from '../support/database.ts';
 import { node, workflow } from '../support/definitions.ts';
 import { registerShared } from '../support/register-shared.ts';
 import type { SimHost } from './sim-host.ts';
@@ -46,7 +45,6 @@ const CALLER: Caller = {
   isTest: false,
 };
 
-let folder: ReturnType<typeof freshFolder>;
 let world: World;
 let store: Store;
 let storm: Storm;
@@ -54,19 +52,17 @@ let storm: Storm;
 let seen: number;
 
 beforeEach(() => {
-  folder = freshFolder();
   seen = 0;
 });
 afterEach(async () => {
   storm.over();
   await world.settle(store.close());
-  folder.remove();
 });
 
 async function open(seed: number, hosts: number): Promise<void> {
   world = new World(seed);
   const migrations = [...CORE_TABLES, ...HEARTBEAT_TABLES, ...COMMITMENT_TABLES];
-  store = await openSqlite({ folder: folder.path, clock: world.clock(), migrations, durable: false });
+  store = await openInMemory({ clock: world.clock(), migrations });
   storm = new Storm(world, store, { observed: () => seen });
   await world.settle(start(hosts));
 }

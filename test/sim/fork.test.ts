@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { INTERRUPT_TABLES } from '../../src/capabilities/people/interrupts/records.ts';
 import type { Caller } from '../../src/capabilities/request.ts';
@@ -15,7 +12,7 @@ import { type Decide, perform } from '../../src/runtime/change.ts';
 import { moveRun } from '../../src/runtime/move-run.ts';
 import { decodeEvent } from '../../src/runtime/recording.ts';
 import { readEvents, type StoredEvent } from '../../src/store/log.ts';
-import { openSqlite } from '../../src/store/sqlite.ts';
+import { openInMemory } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
 import { CORE_TABLES } from '../../src/store/tables.ts';
 import { digits, sortableIds } from '../../src/system/ids.ts';
@@ -35,7 +32,6 @@ const FORKS_PER_RUN = 4;
 const LONG = 30_000;
 
 describe('whatever the workflow and whoever meddles with it', () => {
-  let folder: string;
   let store: Store;
   let world: World;
   let host: SimHost;
@@ -44,12 +40,9 @@ describe('whatever the workflow and whoever meddles with it', () => {
   beforeEach(async () => {
     world = new World(4711);
     firings = [];
-    folder = mkdtempSync(join(tmpdir(), 'capstan-fork-'));
-    store = await openSqlite({
-      folder,
+    store = await openInMemory({
       clock: world.clock(),
       migrations: [...CORE_TABLES, ...INTERRUPT_TABLES],
-      durable: false,
     });
     host = await startHost('host');
   });
@@ -70,7 +63,6 @@ describe('whatever the workflow and whoever meddles with it', () => {
   afterEach(async () => {
     host.store.state = 'dead';
     await store.close();
-    rmSync(folder, { recursive: true });
   });
 
   it.each(SEEDS)(

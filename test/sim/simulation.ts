@@ -14,11 +14,10 @@ import { factsOf } from '../../src/runtime/run-row.ts';
 import { findDefinition } from '../../src/store/definitions.ts';
 import { type RunRow, readEvents, type StoredEvent } from '../../src/store/log.ts';
 import { sql } from '../../src/store/sql.ts';
-import { openSqlite } from '../../src/store/sqlite.ts';
+import { openInMemory } from '../../src/store/sqlite.ts';
 import { type Store, StoreFailure } from '../../src/store/store.ts';
 import { CORE_TABLES } from '../../src/store/tables.ts';
 import { digits, sortableIds } from '../../src/system/ids.ts';
-import { freshFolder } from '../support/database.ts';
 import { registerShared } from '../support/register-shared.ts';
 import { problemsWithAgents, simAgents } from './agents.ts';
 import { Answers } from './answers.ts';
@@ -55,13 +54,10 @@ export type DayKind = (typeof DAYS)[number];
 
 /** One bad day from beginning to end. Throws when a promise is broken; the seed makes it happen again. */
 export async function simulate(seed: number, kind: DayKind = 'shared'): Promise<SimulationResult> {
-  const folder = freshFolder();
   const world = new World(seed);
-  const store = await openSqlite({
-    folder: folder.path,
+  const store = await openInMemory({
     clock: world.clock(),
     migrations: [...CORE_TABLES, ...WEBHOOK_TABLES, ...INTERRUPT_TABLES],
-    durable: false,
   });
   const day = new Day(seed, world, store, kind);
   try {
@@ -69,7 +65,6 @@ export async function simulate(seed: number, kind: DayKind = 'shared'): Promise<
   } finally {
     day.end();
     await world.settle(store.close());
-    folder.remove();
   }
 }
 

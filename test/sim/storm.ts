@@ -1,9 +1,8 @@
 import type { WorkKind } from '../../src/runtime/work-kind.ts';
-import { openSqlite } from '../../src/store/sqlite.ts';
+import { openInMemory } from '../../src/store/sqlite.ts';
 import { type Migration, type Store, StoreFailure } from '../../src/store/store.ts';
 import { CORE_TABLES } from '../../src/store/tables.ts';
 import { digits, sortableIds } from '../../src/system/ids.ts';
-import { freshFolder } from '../support/database.ts';
 import { FAIR, FaultyStore, type Weather } from './faulty-store.ts';
 import { createSimHost, type SimHost, type SimHostOptions } from './sim-host.ts';
 import { World } from './world.ts';
@@ -22,17 +21,15 @@ export async function inStorm(
   live: (scene: Scene) => Promise<void>,
   options?: StormOptions,
 ): Promise<void> {
-  const folder = freshFolder();
   const world = new World(seed);
   const migrations = [...CORE_TABLES, ...tables];
-  const store = await openSqlite({ folder: folder.path, clock: world.clock(), migrations, durable: false });
+  const store = await openInMemory({ clock: world.clock(), migrations });
   const storm = new Storm(world, store, options);
   try {
     await live({ world, store, storm });
   } finally {
     storm.over();
     await world.settle(store.close());
-    folder.remove();
   }
 }
 

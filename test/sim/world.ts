@@ -44,6 +44,7 @@ export class World {
   readonly random: Random;
   #now = Date.parse('2026-01-01T00:00:00Z');
   #order = 0;
+  /** In the order in which they are due. */
   readonly #timers: Timer[] = [];
   readonly #soon: (() => void)[] = [];
 
@@ -63,10 +64,10 @@ export class World {
       soon: (action) => void this.#soon.push(guard(action)),
       after: (ms, action) => {
         const timer = { at: this.#now + Math.max(0, ms), order: this.#order++, action: guard(action) };
-        this.#timers.push(timer);
+        this.#timers.splice(this.#placeOf(timer), 0, timer);
         return () => {
-          const index = this.#timers.indexOf(timer);
-          if (index >= 0) this.#timers.splice(index, 1);
+          const index = this.#placeOf(timer);
+          if (this.#timers[index] === timer) this.#timers.splice(index, 1);
         };
       },
     };
@@ -88,11 +89,11 @@ export class World {
         if (++turns > TURNS_PER_MOMENT_MAX) throw new Error(`the world goes round in circles at ${this.#now}`);
         continue;
       }
-      const next = this.#nextTimer();
+      const [next] = this.#timers;
       if (!next || next.at > until) break;
       if (next.at > this.#now) turns = 0;
       this.#now = Math.max(this.#now, next.at);
-      this.#timers.splice(this.#timers.indexOf(next), 1);
+      this.#timers.shift();
       next.action();
     }
     if (Number.isFinite(until)) this.#now = Math.max(this.#now, until);
@@ -109,12 +110,16 @@ export class World {
     return promise;
   }
 
-  #nextTimer(): Timer | undefined {
-    return this.#timers.reduce<Timer | undefined>(
-      (first, timer) =>
-        !first || timer.at < first.at || (timer.at === first.at && timer.order < first.order) ? timer : first,
-      undefined,
-    );
+  /** Where a timer is, or belongs. */
+  #placeOf({ at, order }: Timer): number {
+    let [from, to] = [0, this.#timers.length];
+    while (from < to) {
+      const middle = (from + to) >>> 1;
+      const other = this.#timers[middle]!;
+      if (other.at < at || (other.at === at && other.order < order)) from = middle + 1;
+      else to = middle;
+    }
+    return from;
   }
 }
 

@@ -5,12 +5,11 @@ import { Executor } from '../../src/runtime/executor.ts';
 import type { NodeType } from '../../src/runtime/node-type.ts';
 import { localSchemaValidator } from '../../src/runtime/validation/schema-validator.ts';
 import type { Unit } from '../../src/store/sql.ts';
-import { openSqlite } from '../../src/store/sqlite.ts';
+import { openInMemory } from '../../src/store/sqlite.ts';
 import type { Migration, Store } from '../../src/store/store.ts';
 import { CORE_TABLES } from '../../src/store/tables.ts';
 import { createEgress } from '../../src/system/egress.ts';
 import { sortableIds } from '../../src/system/ids.ts';
-import { freshFolder } from './database.ts';
 import { ManualClock } from './manual-clock.ts';
 
 /** What a service under test is built on. */
@@ -34,10 +33,9 @@ interface Options {
 /** A host without a server, on an empty SQLite store and a clock that stands still: services are called directly. */
 export async function openServiceHost(options: Options = {}): Promise<ServiceHost> {
   const { tables = [], nodes = [], contributed = {}, extensions = [], advertises = () => false } = options;
-  const folder = freshFolder();
   const clock = new ManualClock();
   const migrations = [...CORE_TABLES, ...tables];
-  const opened = await openSqlite({ folder: folder.path, clock, migrations, durable: false });
+  const opened = await openInMemory({ clock, migrations });
   const store = options.beforeCommit ? withDelays(opened, options.beforeCommit) : opened;
   let ids = 0;
   const runtime = createRuntime({
@@ -69,7 +67,6 @@ export async function openServiceHost(options: Options = {}): Promise<ServiceHos
   };
   const close = async (): Promise<void> => {
     await store.close();
-    folder.remove();
   };
   return { host, store, clock, close };
 }

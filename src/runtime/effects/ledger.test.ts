@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { freshFolder } from '../../../test/support/database.ts';
 import { findEffect } from '../../store/effects.ts';
 import { addWork, FIRST_EPOCH } from '../../store/queue.ts';
-import { openSqlite } from '../../store/sqlite.ts';
+import { openInMemory } from '../../store/sqlite.ts';
 import type { Store } from '../../store/store.ts';
 import { CORE_TABLES } from '../../store/tables.ts';
 import { realClock } from '../../system/real.ts';
@@ -53,10 +52,9 @@ describe('the identity of an effect', () => {
 
 describe('an effect', () => {
   const effect = { tenant: 'alpha', runId: 'run-1', nodeId: 'send', ordinal: 0, providerKey: 'model' };
-  const folder = freshFolder();
   let store: Store;
   beforeAll(async () => {
-    store = await openSqlite({ folder: folder.path, clock: realClock, migrations: CORE_TABLES, durable: false });
+    store = await openInMemory({ clock: realClock, migrations: CORE_TABLES });
     await store.commit([
       addWork({ workId: 'run-1', kind: 'run', tenant: 'alpha', dueAt: null, owner: 'host-a' }),
       addWork({ workId: 'run-2', kind: 'run', tenant: 'alpha', dueAt: null, owner: 'host-a' }),
@@ -64,7 +62,6 @@ describe('an effect', () => {
   });
   afterAll(async () => {
     await store.close();
-    folder.remove();
   });
 
   it.each([

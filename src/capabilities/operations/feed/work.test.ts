@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { freshFolder } from '../../../../test/support/database.ts';
 import { ManualClock } from '../../../../test/support/manual-clock.ts';
 import type { WorkItem } from '../../../store/queue.ts';
-import { openSqlite } from '../../../store/sqlite.ts';
+import { openInMemory } from '../../../store/sqlite.ts';
 import type { Store } from '../../../store/store.ts';
 import { Numbering } from './numbering.ts';
 import { type EntryRow, entriesAfter, FEED_TABLES, type FeedRow, findFeed, insertEntry, keepFeed } from './records.ts';
@@ -11,14 +10,12 @@ import { sweepHandler } from './work.ts';
 
 describe('the sweep of feeds', () => {
   const clock = new ManualClock();
-  const folder = freshFolder();
   let store: Store;
   beforeEach(async () => {
-    store = await openSqlite({ folder: folder.path, clock, migrations: FEED_TABLES, durable: false });
+    store = await openInMemory({ clock, migrations: FEED_TABLES });
   });
   afterEach(async () => {
     await store.close();
-    folder.remove();
   });
 
   const begin = (tenant: string): Promise<unknown> =>

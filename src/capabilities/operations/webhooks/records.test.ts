@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { freshFolder } from '../../../../test/support/database.ts';
 import { ManualClock } from '../../../../test/support/manual-clock.ts';
 import { sql } from '../../../store/sql.ts';
-import { openSqlite } from '../../../store/sqlite.ts';
+import { openInMemory } from '../../../store/sqlite.ts';
 import { CORE_TABLES } from '../../../store/tables.ts';
 import { realClock } from '../../../system/real.ts';
 import {
@@ -44,12 +43,9 @@ it('a member of a list is found, and nothing else is taken for one', () => {
 });
 
 it('a delivery starts exactly where type, tags and scope match', async () => {
-  const folder = freshFolder();
-  const store = await openSqlite({
-    folder: folder.path,
+  const store = await openInMemory({
     clock: realClock,
     migrations: [...CORE_TABLES, ...WEBHOOK_TABLES],
-    durable: false,
   });
   const few = fc.uniqueArray(fc.constantFrom('a', 'b', 'B', 'a,b', '"a"', 'c'), { maxLength: 3 });
   const where = fc.record({
@@ -80,13 +76,11 @@ it('a delivery starts exactly where type, tags and scope match', async () => {
     }),
   );
   await store.close();
-  folder.remove();
 });
 
 it('the outcome of a delivery is deleted when its time is over, and not before', async () => {
-  const folder = freshFolder();
   const clock = new ManualClock();
-  const store = await openSqlite({ folder: folder.path, clock, migrations: WEBHOOK_TABLES, durable: false });
+  const store = await openInMemory({ clock, migrations: WEBHOOK_TABLES });
   const attempt = (id: string, expiresAt: number) =>
     recordAttempt({ ...ATTEMPT, delivery_id: id, expires_at: expiresAt });
   await store.commit([attempt('dlv-short', clock.now() + 10), attempt('dlv-long', clock.now() + 20)]);
@@ -102,7 +96,6 @@ it('the outcome of a delivery is deleted when its time is over, and not before',
   clock.advance(20);
   expect(await left()).toEqual([]);
   await store.close();
-  folder.remove();
 });
 
 const ATTEMPT = {

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { freshFolder } from '../../../../test/support/database.ts';
-import { openSqlite } from '../../../store/sqlite.ts';
+import { openInMemory } from '../../../store/sqlite.ts';
 import type { Store } from '../../../store/store.ts';
 import { realClock } from '../../../system/real.ts';
 import { WEBHOOK_TABLES, type WebhookRow } from './records.ts';
@@ -10,15 +9,12 @@ const TARGET = { url: 'https://example.com/XYZZY', secret: 'f'.repeat(64) };
 const SECRET = 'a secret of the operator, long enough';
 
 describe('a sealed webhook target', () => {
-  let folder: ReturnType<typeof freshFolder>;
   let store: Store;
   beforeEach(async () => {
-    folder = freshFolder();
-    store = await openSqlite({ folder: folder.path, clock: realClock, migrations: WEBHOOK_TABLES, durable: false });
+    store = await openInMemory({ clock: realClock, migrations: WEBHOOK_TABLES });
   });
   afterEach(async () => {
     await store.close();
-    folder.remove();
   });
 
   const sealer = (secret?: string): WebhookSealer => new WebhookSealer(store, secret);

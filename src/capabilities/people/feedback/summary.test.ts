@@ -1,13 +1,12 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { freshFolder } from '../../../../test/support/database.ts';
 import { ManualClock } from '../../../../test/support/manual-clock.ts';
 import { BUCKETS, type Bucket, type FeedbackSummary } from '../../../protocol/people/annotations.ts';
 import { TRIAL_TAG } from '../../../protocol/running/trials.ts';
 import { RUN_PREFIX } from '../../../runtime/creation.ts';
 import { insertRun, insertTags, type RunRow } from '../../../store/log.ts';
 import type { Write } from '../../../store/sql.ts';
-import { openSqlite } from '../../../store/sqlite.ts';
+import { openInMemory } from '../../../store/sqlite.ts';
 import type { Store } from '../../../store/store.ts';
 import { CORE_TABLES } from '../../../store/tables.ts';
 import { firstIdAt } from '../../../system/ids.ts';
@@ -68,20 +67,16 @@ const requests = fc.record({
 });
 
 describe('the summary', () => {
-  const folder = freshFolder();
   let store: Store;
   let tenants = 0;
   beforeAll(async () => {
-    store = await openSqlite({
-      folder: folder.path,
+    store = await openInMemory({
       clock,
       migrations: [...CORE_TABLES, ...FEEDBACK_TABLES],
-      durable: false,
     });
   });
   afterAll(async () => {
     await store.close();
-    folder.remove();
   });
   const summary = (request: SummaryRequest) => summarize({ store, clock }, request);
 

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { freshFolder } from '../../../../test/support/database.ts';
 import { ManualClock } from '../../../../test/support/manual-clock.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import { openSqlite } from '../../../store/sqlite.ts';
+import { openInMemory } from '../../../store/sqlite.ts';
 import type { Store } from '../../../store/store.ts';
 import { INTERRUPT_TABLES } from './records.ts';
 import { TokenKeys } from './token-keys.ts';
@@ -13,18 +12,16 @@ const CLAIMS: TokenClaims = { runId: 'run-1', nodeId: 'n', interruptId: 'int-1',
 
 /** Hosts that share a store, and a clock that is moved by hand. */
 describe('keys of tokens', () => {
-  const folder = freshFolder();
   const clock = new ManualClock();
   let store: Store;
   let reads = 0;
   let made = 0;
 
   beforeAll(async () => {
-    store = await openSqlite({ folder: folder.path, clock, migrations: INTERRUPT_TABLES, durable: false });
+    store = await openInMemory({ clock, migrations: INTERRUPT_TABLES });
   });
   afterAll(async () => {
     await store.close();
-    folder.remove();
   });
 
   function newHost(secret?: string): TokenKeys {

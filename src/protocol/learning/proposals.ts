@@ -180,7 +180,9 @@ export const ProposalEvidence = Type.Object(
           disputed: Count,
           ratings: Count,
           meanRating: Optional(Type.Number()),
-          meanCostUsd: Optional(Type.Number({ description: 'Cost of models, on average over some of the runs' })),
+          meanCostUsd: Optional(
+            Type.Number({ description: 'Cost of models, on average over the runs whose prices are known' }),
+          ),
         },
         { description: 'How the source runs ended, and what people thought of them' },
       ),

@@ -2,7 +2,7 @@ import { RUN_PREFIX } from '../../../runtime/creation.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Visibility } from '../../../store/log.ts';
 import { firstIdAt } from '../../../system/ids.ts';
-import type { Costs } from '../../operations/costs/door.ts';
+import { type Costs, knownCosts } from '../../operations/costs/door.ts';
 import type { Feedback } from '../../people/feedback/door.ts';
 import type { WindowFigures } from './measures.ts';
 import { type ComparedRow, runsBetween } from './records.ts';
@@ -74,7 +74,7 @@ export class FigureReader {
       failed: failed.length,
       corrected: wrong.length,
       ratings: [...(opinions?.values() ?? [])].flatMap(({ meanRating }) => meanRating ?? []),
-      costs: await this.#costsOf(from.tenant, runIds.slice(0, COSTED_MAX)),
+      costs: await knownCosts(this.#costs, from.tenant, runIds.slice(0, COSTED_MAX)),
       badRunIds: [...new Set([...wrong, ...failed])],
     };
   }
@@ -90,14 +90,5 @@ export class FigureReader {
       after = last;
     }
     return runIds;
-  }
-
-  /** A run that asked no model cost nothing; one with a call of unknown price says nothing. */
-  async #costsOf(tenant: string, runIds: readonly string[]): Promise<number[]> {
-    const costs = await this.#costs.of(tenant, runIds);
-    return runIds.flatMap((runId) => {
-      const cost = costs.get(runId);
-      return cost ? (cost.usd ?? []) : 0;
-    });
   }
 }

@@ -4,6 +4,7 @@ import { Models } from '../../ai/models/door.ts';
 import { Packs } from '../../ai/packs/door.ts';
 import { Prompts } from '../../ai/prompts/door.ts';
 import { defineCapability, optional } from '../../capability.ts';
+import { Costs } from '../../operations/costs/door.ts';
 import { Feedback } from '../../people/feedback/door.ts';
 import { bindRoutes } from '../../request.ts';
 import { Schedules } from '../../starting/schedules/door.ts';
@@ -25,7 +26,17 @@ const WORK_WHEN_OFF = { [SCAN_ALL]: { handle: async () => ({}) }, [SCAN_TENANT]:
 /** Finds habits in runs and feedback, and drafts proposals that would automate them. */
 export const synthesis = defineCapability({
   name: 'synthesis',
-  needs: [optional(Proposals), Prompts, Packs, Schedules, Models, optional(Feedback), Verifiers, optional(Goals)],
+  needs: [
+    optional(Proposals),
+    Prompts,
+    Packs,
+    Schedules,
+    Models,
+    optional(Feedback),
+    Costs,
+    Verifiers,
+    optional(Goals),
+  ],
   settings: synthesisSettings,
   tables: SYNTHESIS_TABLES,
   build: ({ runtime }, { proposals, ...needs }, { synthesis: settings }) => {

@@ -1,6 +1,5 @@
-import { decodeEvent } from '../../../runtime/recording.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import { findEvents, type LoggedRow } from '../../../store/log.ts';
+import { type Costs, knownCosts } from '../../operations/costs/door.ts';
 import type { Feedback, RunOpinion } from '../../people/feedback/door.ts';
 import { counted } from './phrases.ts';
 import { findStatuses } from './records.ts';
@@ -21,7 +20,7 @@ export interface OutcomeSummary {
   readonly disputed: number;
   readonly ratings: number;
   readonly meanRating?: number;
-  /** Dollars for models, on average over some of the runs. */
+  /** Dollars for models, on average over the runs whose cost is known. */
   readonly meanCostUsd?: number;
 }
 
@@ -29,8 +28,6 @@ export interface OutcomeSummary {
 const LOW_RATING = 2;
 /** Share of the runs that must have ended well. */
 const GOOD_SHARE_MIN = 2 / 3;
-const COSTED_RUNS = 20;
-const EVENTS_MAX = 2_000;
 
 /** Whether a run did what people wanted, as far as that is known. */
 export function isGood({ status, opinion }: Outcome): boolean {
@@ -46,16 +43,22 @@ export function isMostlyGood(outcomes: readonly Outcome[]): boolean {
   return outcomes.filter(isGood).length >= outcomes.length * GOOD_SHARE_MIN;
 }
 
+/** What others know about runs. */
+interface OutcomeNeeds {
+  readonly feedback: Pick<Feedback, 'opinions'> | undefined;
+  readonly costs: Pick<Costs, 'of'>;
+}
+
 /** Reads how runs ended. */
 export class Outcomes {
   readonly #runtime: Pick<Runtime, 'store'>;
   readonly #tenant: string;
-  readonly #feedback: Pick<Feedback, 'opinions'> | undefined;
+  readonly #needs: OutcomeNeeds;
 
-  constructor(runtime: Pick<Runtime, 'store'>, tenant: string, feedback: Pick<Feedback, 'opinions'> | undefined) {
+  constructor(runtime: Pick<Runtime, 'store'>, tenant: string, needs: OutcomeNeeds) {
     this.#runtime = runtime;
     this.#tenant = tenant;
-    this.#feedback = feedback;
+    this.#needs = needs;
   }
 
   /** The outcomes of runs, by run; expired runs have none. */
@@ -65,22 +68,13 @@ export class Outcomes {
     const rows = await this.#runtime.store.read<{ run_id: string; status: string }>(
       findStatuses(this.#tenant, distinct),
     );
-    const opinions = (await this.#feedback?.opinions(this.#tenant, distinct)) ?? new Map<string, RunOpinion>();
+    const opinions = (await this.#needs.feedback?.opinions(this.#tenant, distinct)) ?? new Map<string, RunOpinion>();
     return new Map(rows.map(({ run_id, status }) => [run_id, { status, opinion: opinions.get(run_id) }]));
   }
 
-  /** The costs of models of some of the runs. */
-  async costs(runIds: readonly string[]): Promise<number[]> {
-    const some = runIds.slice(0, COSTED_RUNS);
-    if (some.length === 0) return [];
-    const events = await this.#runtime.store.read<LoggedRow>(findEvents(some, ['provider.usage'], EVENTS_MAX));
-    const costs = new Map(some.map((runId) => [runId, 0]));
-    for (const row of events) {
-      const event = decodeEvent(row);
-      if (event.type !== 'provider.usage') continue;
-      costs.set(row.run_id, costs.get(row.run_id)! + (event.payload.costEstimateUsd ?? 0));
-    }
-    return [...costs.values()];
+  /** Dollars for models, of each of the runs whose cost is known. */
+  costs(runIds: readonly string[]): Promise<number[]> {
+    return knownCosts(this.#needs.costs, this.#tenant, [...new Set(runIds)]);
   }
 
   /** Sums up how runs ended. */

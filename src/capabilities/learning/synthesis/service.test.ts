@@ -43,7 +43,7 @@ const proposals = new ProposalService(
 const settings = { supportMin: 3, periodMinMs: HOUR_MS, timezones: ['UTC'], everyMs: HOUR_MS };
 const needs = {
   ...{ proposals, prompts, packs, schedules, verifiers, models: { providers: [] } },
-  ...{ feedback: undefined, goals: undefined },
+  ...{ feedback: undefined, goals: undefined, costs: { of: async () => new Map() } },
 };
 const synthesis = new SynthesisService(host, needs, settings);
 const runs = new RunService(host, { models: [] });

@@ -11,6 +11,7 @@ import type { Models } from '../../ai/models/door.ts';
 import type { Packs } from '../../ai/packs/door.ts';
 import type { Prompts } from '../../ai/prompts/door.ts';
 import type { Host } from '../../capability.ts';
+import type { Costs } from '../../operations/costs/door.ts';
 import type { Feedback } from '../../people/feedback/door.ts';
 import type { Caller } from '../../request.ts';
 import type { Schedules } from '../../starting/schedules/door.ts';
@@ -47,6 +48,7 @@ interface SynthesisNeeds {
   readonly schedules: Pick<Schedules, 'list'>;
   readonly models: Pick<Models, 'providers'>;
   readonly feedback: Feedback | undefined;
+  readonly costs: Pick<Costs, 'of'>;
   readonly verifiers: Pick<Verifiers, 'get'>;
   readonly goals: Pick<Goals, 'agreement'> | undefined;
 }
@@ -140,7 +142,7 @@ export class SynthesisService {
 
   async #miningFor(caller: Caller, { sourceRunIds, since }: SynthesisRequest): Promise<MiningContext> {
     const { subject } = caller;
-    const { prompts, packs, feedback, verifiers, goals } = this.#needs;
+    const { prompts, packs, feedback, costs, verifiers, goals } = this.#needs;
     const { supportMin, periodMinMs, monthlyUsdMax } = this.#settings;
     const timezones = await this.#timezonesFor(caller);
     const { tenant, workspace } = subject;
@@ -156,7 +158,7 @@ export class SynthesisService {
       monthlyUsdMax,
       verifiers,
       verdicts: goals?.agreement,
-      outcomes: new Outcomes(this.#host.runtime, tenant, feedback),
+      outcomes: new Outcomes(this.#host.runtime, tenant, { feedback, costs }),
       redact: (text) => redactPersonalData(text, defined({ kinds: this.#settings.personalData })),
     };
   }

@@ -15,3 +15,16 @@ export interface Costs {
 
 /** The door to costs. */
 export const Costs = door<Costs>()('costs');
+
+/** Dollars of each run whose cost is known: one that asked no model cost nothing, one with a call without a price is left out. */
+export async function knownCosts(
+  costs: Pick<Costs, 'of'>,
+  tenant: string,
+  runIds: readonly string[],
+): Promise<number[]> {
+  const counted = await costs.of(tenant, runIds);
+  return runIds.flatMap((runId) => {
+    const cost = counted.get(runId);
+    return cost ? (cost.usd ?? []) : 0;
+  });
+}

@@ -1,4 +1,5 @@
 import type { Clock } from '../system/clock.ts';
+import { StatementFailed } from './postgres-pipeline.ts';
 import type { Renderer } from './postgres-render.ts';
 import type { Session } from './postgres-session.ts';
 import type { Row, Statement } from './sql.ts';
@@ -26,6 +27,7 @@ export class Lookups {
   #isBusy = false;
   #isClosed = false;
   #asking: Promise<void> = Promise.resolve();
+  #opening: Promise<void> | undefined;
 
   /** `askAlone` answers what could not be answered together. */
   constructor(
@@ -42,7 +44,10 @@ export class Lookups {
 
   /** The rows, which others may have got too. */
   ask(statement: Statement): Promise<readonly Row[]> {
-    if (this.#isClosed) return this.#askAlone(statement);
+    if (!this.#session.isOpen) {
+      this.#reopen();
+      return this.#askAlone(statement);
+    }
     const key = JSON.stringify([statement.sql, statement.params]);
     const asked = this.#waiting.get(key);
     if (asked) return asked.answer;
@@ -52,10 +57,25 @@ export class Lookups {
     return promise;
   }
 
+  /** Connects. Until then, and while the connection is lost, everybody asks alone. */
+  async open(): Promise<void> {
+    await this.#session.open();
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
+    await this.#opening;
     while (this.#isBusy) await this.#asking;
     await this.#session.close();
+  }
+
+  #reopen(): void {
+    if (this.#isClosed) return;
+    this.#opening ??= this.open()
+      .catch(() => {})
+      .finally(() => {
+        this.#opening = undefined;
+      });
   }
 
   #schedule(): void {
@@ -78,15 +98,21 @@ export class Lookups {
   }
 
   async #askTogether(questions: readonly Question[]): Promise<void> {
+    const rows = this.#session.isOpen ? await this.#rowsOf(questions) : undefined;
+    questions.forEach(({ statement, resolve, reject }, index) => {
+      if (rows) resolve(rows[index]!);
+      else this.#askAlone(statement).then(resolve, reject);
+    });
+  }
+
+  /** Undefined if one of them failed or the connection did: then each is asked with the patience that queries have. */
+  async #rowsOf(questions: readonly Question[]): Promise<readonly (readonly Row[])[] | undefined> {
+    const statements = questions.map(({ statement }) => this.#renderer.render({ ...statement, returns: true }));
     try {
-      await this.#session.open();
-      const rows = await this.#session.transact(
-        questions.map(({ statement }) => this.#renderer.render({ ...statement, returns: true })),
-      );
-      questions.forEach(({ resolve }, index) => void resolve(rows[index]!));
-    } catch {
-      // Whichever of them failed: each is asked again, with the patience that queries have.
-      for (const { statement, resolve, reject } of questions) this.#askAlone(statement).then(resolve, reject);
+      return await this.#session.transact(statements);
+    } catch (error) {
+      if (!(error instanceof StatementFailed)) await this.#session.close();
+      return undefined;
     }
   }
 }

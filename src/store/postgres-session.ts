@@ -57,6 +57,10 @@ export class Session {
     }
   }
 
+  get isOpen(): boolean {
+    return this.#connection !== undefined;
+  }
+
   async close(): Promise<void> {
     const connection = this.#connection;
     this.#connection = undefined;

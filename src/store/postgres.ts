@@ -57,6 +57,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     // Whoever brings no tables only wants to read those that are there.
     if (migrations.length > 0) await migrate(link, migrations);
     await waitedOut(clock, () => hints.listen());
+    await lookups.open();
   } catch (error) {
     await Promise.allSettled([hints.close(), lookups.close(), readers.close()]);
     throw new StoreFailure(`PostgreSQL: could not connect or migrate the schema: ${(error as Error).message}`, {

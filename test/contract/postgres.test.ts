@@ -2,7 +2,7 @@ import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { keepAlive } from '../../src/store/hosts.ts';
 import { openPostgres } from '../../src/store/postgres.ts';
-import { addWork, claimDue, freeOrphans } from '../../src/store/queue.ts';
+import { addNewWork, addWork, claimDue, freeOrphans } from '../../src/store/queue.ts';
 import { lookup, sql, type Unit, type Write } from '../../src/store/sql.ts';
 import { type Store, StoreFailure } from '../../src/store/store.ts';
 import { CORE_TABLES } from '../../src/store/tables.ts';
@@ -69,6 +69,41 @@ describe('hosts that share PostgreSQL', () => {
     expect(two).toMatchObject({ value: [{ half: 5 }] });
     expect(none).toMatchObject({ reason: expect.any(StoreFailure) });
     expect(five).toMatchObject({ value: [{ half: 2 }] });
+  });
+
+  it('write what depends on rows of others together, from the moment that those are there', async () => {
+    const isThere = "SELECT 1 FROM work WHERE work_id = 'w1'";
+    const noteIfThere = (hostId: string): Unit => [
+      {
+        sql: `INSERT INTO hosts (host_id, alive_until) SELECT CAST($1 AS TEXT), 0 WHERE EXISTS (${isThere})`,
+        params: [hostId],
+        onlyIf: sql(isThere),
+      },
+    ];
+    const noteAll = (...names: string[]) => Promise.all(names.map((name) => store.commit(noteIfThere(name))));
+    const noted = async (): Promise<unknown[]> =>
+      (await store.read(sql('SELECT host_id FROM hosts ORDER BY host_id'))).map((row) => row.host_id);
+    await noteAll('a', 'b', 'c');
+    expect(await noted()).toEqual([]);
+    await other.query(`INSERT INTO work (work_id, kind, tenant, payload, epoch, wakes, crashes)
+                       VALUES ('w1', 'k', 'alpha', '', 0, 0, 0)`);
+    await noteAll('d', 'e');
+    await noteAll('f', 'g');
+    expect(await noted()).toEqual(['d', 'e', 'f', 'g']);
+  });
+
+  it('refuse a row that is there already, and nothing else that was to be inserted with it', async () => {
+    const addNew = (workId: string): Unit => [addNewWork({ workId, kind: 'k', tenant: 'alpha', dueAt: 0 })];
+    await store.commit(addNew('w1'));
+    const outcomes = await Promise.allSettled(['w0', 'w1', 'w2', 'w3', 'w3'].map((id) => store.commit(addNew(id))));
+    expect(outcomes.map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+      'fulfilled',
+      'rejected',
+    ]);
+    expect((await claimed()).toSorted()).toEqual(['w0', 'w1', 'w2', 'w3']);
   });
 
   it('look only at what is due when they claim work, however much waits', async () => {

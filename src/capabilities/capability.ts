@@ -73,7 +73,7 @@ export interface Extension {
 /** Declares an extension point; the capability that reads it declares it in its `door.ts`. */
 export function extensionPoint<T>(name: string): ExtensionPoint<T> {
   const contributed = new WeakSet<Extension>();
-  /** Requests ask for the items again and again, and a host has one list of extensions for as long as it lives. */
+  /** Requests ask for the items again and again. The list of a host is frozen once it is built. */
   const found = new WeakMap<readonly Extension[], readonly T[]>();
   const isOwn = (extension: Extension): extension is Extension & { readonly items: readonly T[] } =>
     contributed.has(extension);
@@ -86,7 +86,7 @@ export function extensionPoint<T>(name: string): ExtensionPoint<T> {
     },
     among: (extensions) => {
       const items = found.get(extensions) ?? extensions.filter(isOwn).flatMap((extension) => extension.items);
-      found.set(extensions, items);
+      if (Object.isFrozen(extensions)) found.set(extensions, items);
       return items;
     },
   };

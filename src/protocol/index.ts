@@ -28,6 +28,7 @@ export * from './operations/webhooks.ts';
 export * from './people/annotations.ts';
 export * from './people/inbox.ts';
 export * from './people/interrupts.ts';
+export * from './running/calls.ts';
 export * from './running/events.ts';
 export * from './running/forks.ts';
 export * from './running/inspection.ts';

@@ -197,7 +197,7 @@ onEachStore('refusals', (host) => {
       const large = `${head}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${'x'.repeat(length)}`;
       const next = 'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
       const answered = await exchange(host().url, large + next);
-      expect([...answered.matchAll(/^HTTP\/1\.1 (\d+)/gm)].map(([, status]) => status)).toEqual(['413', '200']);
+      expect([...answered.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual(['413', '200']);
     });
 
     it('are not made of what just fits', async () => {

@@ -16,6 +16,7 @@ type Body = Answer['body'];
 
 /** Writing them past the host takes its time where each is a round trip. */
 const RUNS = { embedded: 10_000, remote: 3_000 };
+const DAY_MS = 24 * 60 * 60_000;
 const SYNTHESIZE = '/v1/host/capstan/proposals:synthesize';
 
 async function prompt(api: Api, templateId: string): Promise<PlantedPrompt> {
@@ -31,7 +32,9 @@ onEachStore(
       const api = host().as('owner');
       const prompts = [await prompt(api, 'speaker'), await prompt(api, 'other-speaker')] as const;
       const runs = host().config.databaseUrl === undefined ? RUNS.embedded : RUNS.remote;
-      const planting = { tenant: 'alpha', runs, seed: 11, until: Date.now(), prompts };
+      // Up to the end of yesterday: what is planted does not depend on the hour at which this runs.
+      const until = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+      const planting = { tenant: 'alpha', runs, seed: 11, until, prompts };
       await commitPast(host().config, plantedHistory(planting));
 
       const { body } = await api.post(SYNTHESIZE, {});

@@ -1,4 +1,4 @@
-import { type Client, createClient } from '../../src/client/index.ts';
+import { type Client, createClient, platform } from '../../src/client/index.ts';
 
 /** Where the console is: the page says so, because a proxy may publish the host below a path. */
 export const consoleRoot = new URL(document.baseURI);
@@ -7,6 +7,14 @@ export const hostUrl = new URL('..', consoleRoot).href;
 
 /** The client that every page uses; the session cookie says who is calling. */
 export const client: Client = createClient({ url: hostUrl, isSession: true });
+
+/** The same for what a page says as it is left: the browser sends it even though the page is gone. */
+export const partingClient: Client = createClient({
+  url: hostUrl,
+  isSession: true,
+  retry: { attempts: 1 },
+  machine: { ...platform, fetch: (url, init) => fetch(url, { ...init, keepalive: true }) },
+});
 
 /** Signs in: the key is sent once, and then only the browser has the cookie. */
 export async function signIn(key: string): Promise<void> {

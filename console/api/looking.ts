@@ -2,7 +2,7 @@ import { queryOptions } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { platform } from '../../src/client/index.ts';
 import type { InboxItem } from '../../src/protocol/people/inbox.ts';
-import { client } from './client.ts';
+import { client, partingClient } from './client.ts';
 import { useFeed } from './feed.ts';
 import { queries } from './queries.ts';
 
@@ -34,7 +34,7 @@ let windowId: string | undefined;
 export async function stopLooking(): Promise<void> {
   const ended = windowId;
   windowId = undefined;
-  if (ended !== undefined) await client.leaveInboxItem(ended, { retry: { attempts: 1 } }).catch(() => {});
+  if (ended !== undefined) await partingClient.leaveInboxItem(ended).catch(() => {});
 }
 
 /** Says which item is open in this window, for as long as it is and somebody can see it. */

@@ -104,10 +104,10 @@ describe('the pages', () => {
     mkdirSync(code);
     for (const page of pagesWith('ts')) writeFileSync(join(code, nameOf(page)), `${textOf(page, 'ts')}\nexport {};\n`);
     // Against declarations, as those of the package: with our sources, all of them would be checked again.
-    const types = join(folder.path, 'types');
+    const types = join(code, 'types');
     const emitted = await tsc('-p', join(ROOT, 'tsconfig.build.json'), '--noCheck', '--outDir', types);
     expect(emitted.stdout).toBe('');
-    symlinkSync(join(ROOT, 'node_modules'), join(folder.path, 'node_modules'));
+    symlinkSync(join(ROOT, 'node_modules'), join(code, 'node_modules'));
     writeFileSync(join(code, 'tsconfig.json'), JSON.stringify(checkedAs(code, types)));
     const outcome = await tsc('-p', code).catch((error: { stdout: string }) => error);
     expect(outcome.stdout).toBe('');

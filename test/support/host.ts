@@ -1,6 +1,9 @@
+import { copyFileSync } from 'node:fs';
+import { inject } from 'vitest';
 import type { MountedWith } from '../../src/capabilities/index.ts';
 import { type Config, readConfig } from '../../src/config.ts';
 import { startHost } from '../../src/host.ts';
+import { databaseFile } from '../../src/store/sqlite-folder.ts';
 import type { Clock } from '../../src/system/clock.ts';
 import { realClock, realIds, realLog } from '../../src/system/real.ts';
 import { Api } from './api.ts';
@@ -51,6 +54,8 @@ export async function startTestHost(
   const { conformance = true } = overrides;
   const makeDatabase = conformance ? migratedDatabase : freshDatabase;
   const databaseUrl = kind === 'postgres' ? await makeDatabase(postgresUrl!) : undefined;
+  const migrated = inject('migratedFile');
+  if (kind === 'sqlite' && conformance && migrated !== undefined) copyFileSync(migrated, databaseFile(folder.path));
   const config: Config = {
     ...readConfig(
       { conformance: '1', port: '0', log: 'silent', data: folder.path, apiKeys: JSON.stringify(Object.values(KEYS)) },

@@ -16,6 +16,14 @@ describe('an instrument', () => {
     });
   });
 
+  it('tells series apart by each label, whatever characters it has', () => {
+    const runs = new Instrument('runs', { help: 'Runs', unit: '1', labels: ['status', 'workflow', 'tenant'] });
+    runs.add(1, 'a\nb', 'c', 'd');
+    runs.add(2, 'a', 'b\nc', 'd');
+    runs.add(4, 'a', 'b\nc', 'e');
+    expect(runs.read().points.map(({ value }) => value)).toEqual([1, 2, 4]);
+  });
+
   it('puts what it measures into buckets, up to and with their bounds', () => {
     const times = new Instrument('times', { help: 'Times', unit: 's', labels: [], buckets: [1, 5] });
     for (const seconds of [0.5, 1, 2, 7]) times.add(seconds);

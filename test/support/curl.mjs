@@ -2,7 +2,7 @@
 /** As much of curl as the README uses, so that its lines can be run where curl is not installed. */
 import { readFileSync } from 'node:fs';
 
-const options = { method: 'GET', headers: {} };
+const options = { headers: {} };
 let url = '';
 const given = process.argv.slice(2);
 while (given.length > 0) {
@@ -17,5 +17,5 @@ while (given.length > 0) {
   } else if (word.startsWith('http')) url = word;
   else if (word !== '-s' && word !== '-N') throw new Error(`this curl does not know ${word}`);
 }
-const response = await fetch(url, options);
+const response = await fetch(url, { method: options.body === undefined ? 'GET' : 'POST', ...options });
 for await (const chunk of response.body) process.stdout.write(chunk);

@@ -1,23 +1,18 @@
-import { finalOutputs } from '../../../engine/run/final-outputs.ts';
-import { type Run, statusOf } from '../../../engine/run/run.ts';
-import { snapshotOf } from '../../../engine/run/snapshot.ts';
+import { statusOf } from '../../../engine/run/run.ts';
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
-import type { CallRequest, CallResult } from '../../../protocol/running/calls.ts';
+import type { CallRequest } from '../../../protocol/running/calls.ts';
 import { and, type Change, changeOf } from '../../../runtime/change.ts';
 import type { AppendListener } from '../../../runtime/hub.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { StartedRun } from '../../../runtime/start-run.ts';
 import { withTimeout } from '../../../system/clock.ts';
-import { sha256Hex } from '../../../system/digest.ts';
 import type { Caller } from '../../request.ts';
 import { type Events, isSettled, waitUntilSettled } from '../events/door.ts';
 import type { RunRequest, Runs } from '../runs/door.ts';
+import { type RunResult, resultOfRun } from './door.ts';
 
 /** How long a call listens to its run before it reads the log instead: another host may have taken the run over. */
 const LISTEN_MS = 1_000;
-
-/** What came of a run, or how it stands. */
-export type Called = Pick<CallResult, 'status' | 'outputs' | 'error'>;
 
 /**
  * Runs that whoever starts them waits for. Most end within milliseconds, on the host that took the call: it hears of the
@@ -27,7 +22,7 @@ export class CallService {
   readonly #runtime: Runtime;
   readonly #needs: { readonly runs: Pick<Runs, 'create'>; readonly events: Pick<Events, 'poll'> };
   /** The runs that are listened to. */
-  readonly #awaited = new Map<string, PromiseWithResolvers<Called>>();
+  readonly #awaited = new Map<string, PromiseWithResolvers<RunResult>>();
 
   constructor(runtime: Runtime, needs: { readonly runs: Pick<Runs, 'create'>; readonly events: Pick<Events, 'poll'> }) {
     this.#runtime = runtime;
@@ -49,7 +44,7 @@ export class CallService {
 
   readonly onAppend: AppendListener = ({ run }) => {
     const awaited = this.#awaited.get(run.facts.runId);
-    if (awaited && isSettled(statusOf(run))) awaited.resolve(calledOf(run));
+    if (awaited && isSettled(statusOf(run))) awaited.resolve(resultOfRun(run));
   };
 
   /** Waits until a run has ended or needs a person, or the time is up; undefined if the run is gone. */
@@ -57,7 +52,7 @@ export class CallService {
     { subject }: Caller,
     runId: string,
     { waitMs, signal }: { readonly waitMs: number; readonly signal: AbortSignal },
-  ): Promise<Called | undefined> {
+  ): Promise<RunResult | undefined> {
     const { clock, reader } = this.#runtime;
     const giveUpAt = clock.now() + waitMs;
     const heard = await this.#listen(runId, Math.min(waitMs, LISTEN_MS));
@@ -66,10 +61,10 @@ export class CallService {
     if (!row) return undefined;
     const waiting = { waitMs: Math.max(0, giveUpAt - clock.now()), signal };
     await waitUntilSettled({ events: this.#needs.events, clock }, row, waiting);
-    return reader.view(subject, runId, ({ run }) => calledOf(run));
+    return reader.view(subject, runId, ({ run }) => resultOfRun(run));
   }
 
-  async #listen(runId: string, ms: number): Promise<Called | undefined> {
+  async #listen(runId: string, ms: number): Promise<RunResult | undefined> {
     const awaited = this.#awaited.get(runId);
     if (!awaited) return undefined;
     try {
@@ -78,14 +73,4 @@ export class CallService {
       this.#awaited.delete(runId);
     }
   }
-}
-
-function calledOf(run: Run): Called {
-  const snapshot = snapshotOf(run, sha256Hex);
-  const { status, error } = snapshot;
-  return {
-    status,
-    outputs: finalOutputs(snapshot, run.plan.definition) as Called['outputs'],
-    ...(error ? { error: { code: error.code, message: error.message } } : {}),
-  };
 }

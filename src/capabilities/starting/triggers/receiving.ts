@@ -1,5 +1,3 @@
-import { finalOutputs } from '../../../engine/run/final-outputs.ts';
-import { snapshotOf } from '../../../engine/run/snapshot.ts';
 import { isRefusal, NOT_FOUND, type Refusal } from '../../../protocol/errors.ts';
 import { isObject } from '../../../protocol/format/json.ts';
 import { isTerminalStatus, type RunStatus } from '../../../protocol/running/runs.ts';
@@ -11,6 +9,7 @@ import type { Sealer } from '../../../runtime/sealer.ts';
 import { findIdempotencyRecord, type IdempotencyRow, saveIdempotencyRecord } from '../../../store/idempotency.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { type Reply, type Request, reply } from '../../request.ts';
+import { resultOfRun } from '../../running/calls/door.ts';
 import { type Events, waitUntilSettled } from '../../running/events/door.ts';
 import type { DeliveryLog } from './deliveries.ts';
 import { configOf } from './document.ts';
@@ -182,18 +181,13 @@ export class HookReceiver {
 
   async #answer({ row, config }: Delivery, { runId, ...before }: Started, statusUrl: string): Promise<Reply | Refusal> {
     const { runtime } = this.#parts;
-    const look = await runtime.reader.view({ tenant: row.tenant }, runId, ({ run }) => {
-      const snapshot = snapshotOf(run, sha256Hex);
-      return { snapshot, outputs: finalOutputs(snapshot, run.plan.definition) };
-    });
-    if (!look) return NOT_FOUND;
-    const { status, error } = look.snapshot;
+    const result = await runtime.reader.view({ tenant: row.tenant }, runId, ({ run }) => resultOfRun(run));
+    if (!result) return NOT_FOUND;
+    const { status } = result;
     const duplicate = before.status === undefined ? { duplicate: true } : {};
     const started: StartedByHook = { runId, status, statusUrl, ...duplicate };
     if (config.respond !== 'result' || !isTerminalStatus(status)) return reply(202, started);
-    const failed = error ? { error: { code: error.code, message: error.message } } : {};
-    const outputs = look.outputs as NonNullable<AnsweredByHook['outputs']>;
-    return reply(200, { ...started, outputs, ...failed } satisfies AnsweredByHook);
+    return reply(200, { ...started, ...result } satisfies AnsweredByHook);
   }
 }
 

@@ -80,8 +80,8 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     name: 'items of live hosts are taken for orphans',
     file: QUEUE,
-    text: 'WHERE host_id = work.owner AND alive_until >= $now)',
-    bug: 'WHERE host_id = work.owner AND alive_until >= $now + 1000000)',
+    text: 'WHERE host_id = work.owner AND alive_until >=',
+    bug: 'WHERE host_id = work.owner AND alive_until >= 1000000 +',
     ...CONTRACT,
   },
   {
@@ -108,8 +108,8 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     name: 'a unit that fails is committed in part',
     file: 'src/store/sqlite.ts',
-    text: '        connection.run(ROLLBACK_UNIT);\n        return { committed: false',
-    bug: '        return { committed: false',
+    text: '    if (!outcome.committed) connection.run(ROLLBACK_UNIT);\n    return outcome;',
+    bug: '    return outcome;',
     ...CONTRACT,
   },
   {
@@ -155,8 +155,8 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     name: 'a reader skips a gap',
     file: 'src/capabilities/running/events/follow.ts',
-    text: '    if (hasNoGap) return fresh;',
-    bug: '    if (hasNoGap || fresh.length > 0) return fresh;',
+    text: '    if (!hasNoGap || fresh.length === 0) return [];',
+    bug: '    if (fresh.length === 0) return [];',
     ...SIMULATION,
     only: 'shared day of seed',
   },

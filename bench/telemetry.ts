@@ -77,7 +77,11 @@ async function withCollector(act: (endpoint: string) => Promise<void>): Promise<
 async function startKinds(endpoint: string): Promise<Measured[]> {
   const all: Measured[] = [];
   for (const [name, environment] of Object.entries(KINDS)) {
-    const sending = environment && { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, ...environment };
+    const sending = environment && {
+      OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
+      OTEL_METRIC_EXPORT_INTERVAL: '2000',
+      ...environment,
+    };
     all.push({ name, server: await startCapstan(sending), rates: [], costs: [] });
   }
   return all;

@@ -67,7 +67,7 @@ function mount(app: FastifyInstance, route: BoundRoute, options: OperationOption
   });
 }
 
-/** Lets a route that only accepts what was asked wait for the result; no key is held meanwhile. */
+/** Waits for the result of what a route accepted. The idempotency ticket is closed by then, so retries wait side by side. */
 async function followUp(
   request: FastifyRequest,
   route: BoundRoute,

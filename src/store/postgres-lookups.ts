@@ -1,4 +1,5 @@
 import type { Clock } from '../system/clock.ts';
+import { isOutdatedPlan } from './postgres-errors.ts';
 import { StatementFailed } from './postgres-pipeline.ts';
 import type { Renderer } from './postgres-render.ts';
 import type { Session } from './postgres-session.ts';
@@ -15,8 +16,8 @@ interface Question {
 }
 
 /**
- * Looks for few rows by their keys. What is asked for while an answer is on its way shares the next round trip, because
- * that costs both sides more than the look itself. The same question is asked once.
+ * Sends queries of few rows by their keys together: those that arrive while a round trip is in flight share the next one,
+ * because that costs both sides more than the query itself. Equal queries are sent once.
  */
 export class Lookups {
   readonly #session: Session;
@@ -112,6 +113,7 @@ export class Lookups {
       return await this.#session.transact(statements);
     } catch (error) {
       if (!(error instanceof StatementFailed)) await this.#session.close();
+      else if (isOutdatedPlan(error.cause)) this.#renderer.prepareAnew(statements[error.index]!.name);
       return undefined;
     }
   }

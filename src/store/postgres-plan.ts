@@ -6,7 +6,7 @@ export interface Plan {
   readonly writes: readonly Write[];
   /** The unit that a write belongs to; none for those that several units share. */
   readonly unitOf: readonly (number | undefined)[];
-  /** What a write takes for granted; if that fails, it is to be put among `opened`. */
+  /** For a check that several units share: the condition that it takes to be unmet. If it fails, the condition is met. */
   readonly conditionOf: readonly (string | undefined)[];
 }
 
@@ -24,9 +24,9 @@ export function planApart(units: readonly Unit[]): Plan {
  * nothing in a unit depends on a count. A row that is not new after all fails its statement, and then units are planned
  * apart.
  *
- * Writes whose condition is not among `opened` are left out: that it does not hold is checked once for all of them.
+ * Writes with a condition that is not known to be met are left out: one statement for each condition checks that it is not.
  */
-export function planTogether(units: readonly Unit[], opened: ReadonlySet<string>): Plan {
+export function planTogether(units: readonly Unit[], metConditions: ReadonlySet<string>): Plan {
   if (units.length === 1) return planApart(units);
   const rows = new Map<NewRows, Param[]>();
   const counts = new Map<string, Write>();
@@ -36,7 +36,8 @@ export function planTogether(units: readonly Unit[], opened: ReadonlySet<string>
     for (const write of unit) {
       if (write.newRows) addRows(rows, write.newRows, write.params);
       else if (write.isCount) addCount(counts, write);
-      else if (!write.onlyIf || !addCondition(conditions, write.onlyIf, opened)) others.push({ write, unit: index });
+      else if (!write.onlyIf || !addCondition(conditions, write.onlyIf, metConditions))
+        others.push({ write, unit: index });
     }
   });
   const inserts = [...rows].flatMap(([into, params]) => insertsOf(into, params));
@@ -48,14 +49,14 @@ export function planTogether(units: readonly Unit[], opened: ReadonlySet<string>
   };
 }
 
-/** False if the condition is known to hold. */
+/** False if the condition is known to be met. */
 function addCondition(
   conditions: Map<string, Write>,
   { sql, params }: Statement,
-  opened: ReadonlySet<string>,
+  metConditions: ReadonlySet<string>,
 ): boolean {
   const key = JSON.stringify([sql, params]);
-  if (opened.has(key)) return false;
+  if (metConditions.has(key)) return false;
   const text = `SELECT CASE WHEN EXISTS (${sql}) THEN ${EXPECT}(1, 0, 'nothing to do') END`;
   conditions.set(key, { sql: text, params });
   return true;

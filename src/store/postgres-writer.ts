@@ -13,8 +13,10 @@ const RETRYABLE_CODES: readonly unknown[] = ['40001', '40P01'];
 const ATTEMPTS_MAX = 5;
 /** Units that a group leaves out one by one before each of the others is committed separately too. */
 const ASIDE_MAX = 4;
+/** Shared statements of a group that may fail before its units are planned apart. */
+const REPLANNED_MAX = 4;
 /** Conditions that are remembered. */
-const OPENED_MAX = 10_000;
+const MET_CONDITIONS_MAX = 10_000;
 /** Units of a group that may wait for a lock in vain before the others are left for the next one. */
 const BLOCKED_PER_GROUP = 2;
 
@@ -22,8 +24,8 @@ const BLOCKED_PER_GROUP = 2;
 export class Writer {
   readonly #session: Session;
   readonly #renderer: Renderer;
-  /** Conditions of writes that were found to hold; see `planTogether`. */
-  readonly #opened = new Set<string>();
+  /** Conditions of writes that were found to be met; see `planTogether`. */
+  readonly #metConditions = new Set<string>();
 
   constructor(session: Session, renderer: Renderer) {
     this.#session = session;
@@ -83,8 +85,8 @@ export class Writer {
   }
 
   async #transact(units: readonly Unit[]): Promise<Transacted> {
-    let plan = planTogether(units, this.#opened);
-    for (let attempts = 1; ; attempts++) {
+    let plan = planTogether(units, this.#metConditions);
+    for (let outdated = 0, replanned = 0; ; ) {
       // Whether there are prepared statements depends on what the session leads to.
       await this.#session.open();
       const statements = plan.writes.map(this.#renderer.render);
@@ -92,12 +94,13 @@ export class Writer {
         return { rows: rowsOf(plan, units.length, await this.#session.transact(statements)) };
       } catch (error) {
         if (!(error instanceof StatementFailed) || isNotNow(error.cause)) throw error;
-        if (isOutdatedPlan(error.cause) && attempts < ATTEMPTS_MAX) {
+        if (isOutdatedPlan(error.cause) && ++outdated < ATTEMPTS_MAX) {
           this.#renderer.prepareAnew(statements[error.index]!.name);
         } else {
           const failing = plan.unitOf[error.index];
           if (failing !== undefined) return failureOf(plan.writes[error.index]!, failing, error);
-          plan = this.#planAfter(error, plan, units);
+          const next = this.#planAfter(error, plan, units);
+          plan = ++replanned < REPLANNED_MAX ? next : planApart(units);
         }
       }
     }
@@ -107,9 +110,9 @@ export class Writer {
   #planAfter(error: StatementFailed, { conditionOf }: Plan, units: readonly Unit[]): Plan {
     const condition = conditionOf[error.index];
     if (condition === undefined || error.code !== EXPECTATION_FAILED) return planApart(units);
-    if (this.#opened.size === OPENED_MAX) this.#opened.clear();
-    this.#opened.add(condition);
-    return planTogether(units, this.#opened);
+    if (this.#metConditions.size === MET_CONDITIONS_MAX) this.#metConditions.clear();
+    this.#metConditions.add(condition);
+    return planTogether(units, this.#metConditions);
   }
 
   close(): Promise<void> {

@@ -10,7 +10,7 @@ export type Param = string | number | null;
 export interface Statement {
   readonly sql: string;
   readonly params: readonly Param[];
-  /** Set for a look at few rows by their keys: a store to which there is a way to go asks such questions together. */
+  /** Set for a query of few rows by their keys. A store behind a network sends such queries together. */
   readonly isLookup?: boolean;
 }
 

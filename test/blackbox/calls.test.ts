@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { CALL_DEFAULT_S } from '../../src/protocol/running/calls.ts';
 import { Api } from '../support/api.ts';
 import { fixed, line, node, register, unique, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
@@ -75,9 +76,12 @@ onEachStore('a call of a workflow', (host) => {
   it('waits no longer than it was asked to', async () => {
     const workflowId = await register(editor(), workflow([node('later', 'core.delay', { config: { ms: 600_000 } })]));
     const key = { 'idempotency-key': unique('call') };
+    const askedAt = Date.now();
     const first = await editor().post(CALLS, { workflowId, waitSeconds: 1 }, key);
     expect(first.status).toBe(202);
     expect(first.body.status).toBe('running');
+    // A host that did not know the field would wait for as long as it does without it.
+    expect(Date.now() - askedAt).toBeLessThan((CALL_DEFAULT_S - 5) * 1_000);
     await editor().post(`/v1/runs/${first.body.runId}/cancel`);
     const again = await editor().post(CALLS, { workflowId, waitSeconds: 1 }, key);
     expect(again.status).toBe(200);

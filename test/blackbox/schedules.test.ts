@@ -168,7 +168,8 @@ onEachStore('a schedule', (host) => {
     });
 
     it('again and again starts one run for each slot', async () => {
-      const made = await schedule(api(), { cron: EVERY_SECOND });
+      // Far enough apart for a busy host: one that is late by a whole slot leaves it out.
+      const made = await schedule(api(), { cron: '*/3 * * * * *' });
       const runs = await until(
         () => runsOf(api(), made.id),
         (items) => items.length >= 2,
@@ -176,10 +177,8 @@ onEachStore('a schedule', (host) => {
       await remove(api(), made.id);
       const slots = (await slotsOf(api(), runs)).map((slot) => Date.parse(slot)).reverse();
       const first = Date.parse(made.nextRunAt);
-      // A host that was busy for longer than a second leaves slots out, and gives none to two runs.
-      expect(slots[0]).toBe(first);
+      expect(slots.slice(0, 2)).toEqual([first, first + 3_000]);
       expect(slots).toEqual([...new Set(slots)].toSorted((a, b) => a - b));
-      expect(slots.filter((slot) => (slot - first) % 1_000 !== 0)).toEqual([]);
     });
 
     it('says why there was no run when its workflow is gone, goes on, and forgets it once it is back', async () => {

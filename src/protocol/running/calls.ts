@@ -5,7 +5,7 @@ import { CreateRunRequest, RUN_STATUSES, RunId } from './runs.ts';
 /** How long a call waits for the run if the caller does not say. */
 export const CALL_DEFAULT_S = 30;
 /** How long a call waits at most. */
-export const CALL_MAX_S = 60;
+const CALL_MAX_S = 60;
 
 const { inputs, configurable, tags, metadata } = CreateRunRequest.properties;
 

@@ -1,12 +1,14 @@
 import type { Distribution, MetricPoint, MetricReading } from '../../../system/meter.ts';
 import { shownText } from './attributes.ts';
 
+/** The names of what a metric is told apart by. */
+type Labels = readonly [] | readonly [string] | readonly [string, string] | readonly [string, string, string];
+
 /** What a metric of the protocol is about. */
 export interface InstrumentRow {
   readonly help: string;
   readonly unit: string;
-  /** At most three. */
-  readonly labels: readonly string[];
+  readonly labels: Labels;
   /** The upper bounds of a histogram; a counter has none. */
   readonly buckets?: readonly number[];
 }
@@ -21,7 +23,7 @@ interface Series {
   readonly counts: number[];
 }
 
-/** The series below some values of the first labels: a level for each label, so that finding one makes no new text. */
+/** Series by the values of their labels, a level for each label: finding one builds no key. */
 type Branch = Map<string, Branch | Series>;
 
 /** Adds up one metric by the values of its labels. */

@@ -7,7 +7,7 @@ export const INBOX_TABLES: readonly Migration[] = [
   {
     id: 'inbox/0001',
     statements: [
-      // A row for each host that was told of the view: it lasts while any of them says so. `run_id` is '' for an item
+      // A row for each host that received the view, until it expires. `run_id` is '' for an item
       // without a run.
       `CREATE TABLE inbox_views (
         tenant TEXT NOT NULL,
@@ -27,7 +27,7 @@ export const INBOX_TABLES: readonly Migration[] = [
   },
 ];
 
-/** A view as a host has told of it. */
+/** A view that a host has stored. */
 interface ViewRow {
   readonly tenant: string;
   readonly principal: string;
@@ -40,7 +40,7 @@ interface ViewRow {
 }
 
 /** Tells the other hosts of a view, for so long by the store's clock. */
-export function vouchFor({ tenant, principal, viewId, item, since }: View, host: string, forMs: number): Write {
+export function saveView({ tenant, principal, viewId, item, since }: View, host: string, forMs: number): Write {
   return {
     sql: `INSERT INTO inbox_views (tenant, principal, view_id, host, workspace, kind, item_id, run_id, since, until)
           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $now + $10)
@@ -51,13 +51,13 @@ export function vouchFor({ tenant, principal, viewId, item, since }: View, host:
   };
 }
 
-/** Deletes what hosts said that have fallen silent. */
+/** Deletes the views that have expired: their hosts have died. */
 export function deleteOldViews(): Write {
   return { sql: 'DELETE FROM inbox_views WHERE until < $now', params: [] };
 }
 
-/** Takes back what one host said of a view. */
-export function takeBack(
+/** Deletes the row that one host has for a view. */
+export function deleteView(
   { tenant, principal, viewId }: Pick<View, 'tenant' | 'principal' | 'viewId'>,
   host: string,
 ): Write {
@@ -67,7 +67,7 @@ export function takeBack(
   };
 }
 
-/** Ends a view, whichever hosts were told of it. */
+/** Ends a view, whichever hosts have rows for it. */
 export function endView({ tenant, principal, viewId }: Pick<View, 'tenant' | 'principal' | 'viewId'>): Write {
   return {
     sql: 'DELETE FROM inbox_views WHERE tenant = $1 AND principal = $2 AND view_id = $3',
@@ -75,18 +75,18 @@ export function endView({ tenant, principal, viewId }: Pick<View, 'tenant' | 'pr
   };
 }
 
-/** Takes back all that one host said. */
-export function takeBackAll(host: string): Write {
+/** Deletes all rows of one host. */
+export function deleteViewsOf(host: string): Write {
   return { sql: 'DELETE FROM inbox_views WHERE host = $1', params: [host] };
 }
 
-/** The views of a tenant; where hosts differ about one, the word of the last one told. */
+/** The views of a tenant that last; if several hosts have a row for one, the latest. */
 export function listViews(tenant: string, limit: number): Statement {
   return sql(
-    `SELECT tenant, principal, view_id, workspace, kind, item_id, run_id, since FROM inbox_views AS told
+    `SELECT tenant, principal, view_id, workspace, kind, item_id, run_id, since FROM inbox_views AS view
      WHERE tenant = $1 AND until >= $now AND NOT EXISTS (
-       SELECT 1 FROM inbox_views AS later WHERE later.tenant = told.tenant AND later.principal = told.principal
-         AND later.view_id = told.view_id AND (later.until, later.host) > (told.until, told.host))
+       SELECT 1 FROM inbox_views AS later WHERE later.tenant = view.tenant AND later.principal = view.principal
+         AND later.view_id = view.view_id AND (later.until, later.host) > (view.until, view.host))
      ORDER BY since LIMIT $2`,
     tenant,
     limit,

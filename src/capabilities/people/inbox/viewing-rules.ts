@@ -6,10 +6,10 @@ import type { InboxEntry } from './door.ts';
 
 /** How long a view lasts that nobody renews: a window that was closed or cut off is gone after that. */
 export const VIEW_MS = 10_000;
-/** How long other hosts believe the host that a view was told to, if it falls silent. */
-export const VOUCHED_MS = 60_000;
+/** How long a stored view lasts if the host that stored it dies. */
+export const STORED_VIEW_MS = 60_000;
 /** How often a host says again that a view lasts, while it does. */
-export const VOUCH_EVERY_MS = 30_000;
+export const STORE_VIEW_EVERY_MS = 30_000;
 /** Views that a host holds at most, so that no caller fills its memory. */
 export const VIEW_LIMITS = { ofPrincipal: 10, ofItem: 50, ofTenant: 1_000 } as const;
 
@@ -26,12 +26,12 @@ export interface View {
   readonly since: number;
 }
 
-/** A view that this host was told of. */
+/** A view that this host has received. */
 export interface HeldView extends View {
   /** When it is over, unless it is renewed before. */
   readonly until: number;
-  /** When the other hosts are told again that it lasts; 0 if they were not told yet. */
-  readonly vouchAt: number;
+  /** When it is stored again for the other hosts; 0 if it was not stored yet. */
+  readonly storeAgainAt: number;
 }
 
 /** What names a view among those of all tenants. */

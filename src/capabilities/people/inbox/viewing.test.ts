@@ -10,7 +10,7 @@ import { timestamp } from '../../timestamps.ts';
 import type { InboxEntry } from './door.ts';
 import { InboxViewing } from './viewing.ts';
 import { INBOX_TABLES } from './viewing-records.ts';
-import { VIEW_LIMITS, VIEW_MS, VOUCH_EVERY_MS, VOUCHED_MS } from './viewing-rules.ts';
+import { STORE_VIEW_EVERY_MS, STORED_VIEW_MS, VIEW_LIMITS, VIEW_MS } from './viewing-rules.ts';
 
 const entry = (id: string, more: Partial<InboxEntry> = {}): InboxEntry => ({
   kind: 'interrupt',
@@ -167,7 +167,7 @@ describe.each([
 
   if (!isShared) return;
 
-  it('holds whichever host is told, and the last word counts', async () => {
+  it('holds whichever host receives it, and the latest counts', async () => {
     await look(ana, 'one', 'window-1', hosts[0]);
     service.clock.advance(1);
     await look(ana, 'two', 'window-1', hosts[1]);
@@ -180,15 +180,15 @@ describe.each([
     for (const host of hosts) expect(await seenBy(bob, host)).toEqual([]);
   });
 
-  it('is vouched for seldom, and not believed for long when the host falls silent', async () => {
+  it('is stored seldom, and does not last for long when its host dies', async () => {
     await look(ana, 'one');
     written.length = 0;
-    for (let ms = 0; ms < VOUCH_EVERY_MS; ms += 5_000) {
+    for (let ms = 0; ms < STORE_VIEW_EVERY_MS; ms += 5_000) {
       await pass(5_000);
       await look(ana, 'one');
     }
     expect(written).toHaveLength(1);
-    service.clock.advance(VOUCHED_MS + 1);
+    service.clock.advance(STORED_VIEW_MS + 1);
     expect(await seenBy(bob)).toEqual([]);
   });
 });

@@ -7,18 +7,26 @@ import type { Cancel } from '../../../system/clock.ts';
 import type { Feed } from '../../operations/feed/door.ts';
 import type { Caller } from '../../request.ts';
 import type { InboxService } from './service.ts';
-import { deleteOldViews, endView, listViews, takeBack, takeBackAll, viewFrom, vouchFor } from './viewing-records.ts';
+import {
+  deleteOldViews,
+  deleteView,
+  deleteViewsOf,
+  endView,
+  listViews,
+  saveView,
+  viewFrom,
+} from './viewing-records.ts';
 import {
   exceededBy,
   type HeldView,
   isSameItem,
+  STORE_VIEW_EVERY_MS,
+  STORED_VIEW_MS,
   scopesOfMove,
   VIEW_LIMITS,
   VIEW_MS,
   type View,
   type ViewedItem,
-  VOUCH_EVERY_MS,
-  VOUCHED_MS,
   viewersFor,
   viewKeyOf,
 } from './viewing-rules.ts';
@@ -38,7 +46,7 @@ interface ViewingParts {
  * Who has which item of the inbox open.
  *
  * V1. Whoever looks goes on saying so. That is noted in the memory of the host that hears it; nothing is written.
- * V2. On a shared store the host vouches for its views in a table, when one comes, moves or goes, and seldom in between.
+ * V2. On a shared store the host stores its views for the others: when one begins, moves or ends, and every 30 seconds.
  * V3. Readers of the feed are told when somebody comes, moves or goes, in the part of the tenant that sees the item.
  */
 export class InboxViewing {
@@ -69,22 +77,22 @@ export class InboxViewing {
     const exceeded = isSame ? undefined : exceededBy(view, this.#held.values());
     if (exceeded) return refuse('conflict', 'Too many people or windows look at the inbox.', { ...exceeded });
     // Noted at once, so that requests which come together count each other.
-    this.#hold(key, { ...view, until: now + VIEW_MS, vouchAt: isSame ? known.vouchAt : 0 });
-    const told = isSame && now < known.vouchAt ? unchanged(undefined) : this.#vouch(key, view);
-    const moved = isSame ? [] : [this.#tell(scopesOfMove(tenant, known?.item, named))];
+    this.#hold(key, { ...view, until: now + VIEW_MS, storeAgainAt: isSame ? known.storeAgainAt : 0 });
+    const stored = isSame && now < known.storeAgainAt ? unchanged(undefined) : this.#store(key, view);
+    const moved = isSame ? [] : [this.#publish(scopesOfMove(tenant, known?.item, named))];
     const views = [...(await this.#viewsOf(tenant)).filter((each) => viewKeyOf(each) !== key), view];
     const items = viewersFor(caller, views).filter((viewer) => isSameItem(viewer, named));
-    return withResult(and(told, ...moved), () => ({ items, expiresInMs: VIEW_MS }));
+    return withResult(and(stored, ...moved), () => ({ items, expiresInMs: VIEW_MS }));
   }
 
   /** Ends a view; one that is over already is none. */
   async leave({ subject: { tenant, principal } }: Caller, viewId: string): Promise<Change> {
     const view = { tenant, principal, viewId };
-    const known = this.#held.get(viewKeyOf(view)) ?? (await this.#toldElsewhere(view));
+    const known = this.#held.get(viewKeyOf(view)) ?? (await this.#findStored(view));
     this.#held.delete(viewKeyOf(view));
     if (!known) return unchanged(undefined);
     const ended = this.#runtime.store.isShared ? [endView(view)] : [];
-    return and(changeOf(undefined, ended), this.#tell(scopesOfMove(tenant, known.item)));
+    return and(changeOf(undefined, ended), this.#publish(scopesOfMove(tenant, known.item)));
   }
 
   /** Everybody who looks at something that is in the caller's inbox. */
@@ -99,25 +107,25 @@ export class InboxViewing {
     const { store, log } = this.#runtime;
     if (!store.isShared) return;
     try {
-      await commitOrThrow(store, [takeBackAll(this.#host)]);
+      await commitOrThrow(store, [deleteViewsOf(this.#host)]);
     } catch (error) {
       log.warn({ err: error }, 'the people who look at the inbox through this host are shown for a minute more');
     }
   }
 
-  #vouch(key: string, view: View): Change {
+  #store(key: string, view: View): Change {
     if (!this.#runtime.store.isShared) return unchanged(undefined);
-    const writes = [deleteOldViews(), vouchFor(view, this.#host, VOUCHED_MS)];
-    return changeOf(undefined, writes, { announce: [() => this.#noteVouched(key, view)] });
+    const writes = [deleteOldViews(), saveView(view, this.#host, STORED_VIEW_MS)];
+    return changeOf(undefined, writes, { announce: [() => this.#noteStored(key, view)] });
   }
 
-  #noteVouched(key: string, view: View): void {
+  #noteStored(key: string, view: View): void {
     const held = this.#held.get(key);
     if (!held || !isSameItem(held.item, view.item)) return;
-    this.#held.set(key, { ...held, vouchAt: this.#runtime.clock.now() + VOUCH_EVERY_MS });
+    this.#held.set(key, { ...held, storeAgainAt: this.#runtime.clock.now() + STORE_VIEW_EVERY_MS });
   }
 
-  #tell(scopes: readonly Visibility[]): Change {
+  #publish(scopes: readonly Visibility[]): Change {
     const [first = unchanged(undefined), ...others] = scopes.map((scope) =>
       this.#parts.feed.publish(scope, [{ event: 'inbox.viewers', data: {} }]),
     );
@@ -131,7 +139,7 @@ export class InboxViewing {
     return rows.map(viewFrom);
   }
 
-  async #toldElsewhere(view: Pick<View, 'tenant' | 'principal' | 'viewId'>): Promise<View | undefined> {
+  async #findStored(view: Pick<View, 'tenant' | 'principal' | 'viewId'>): Promise<View | undefined> {
     if (!this.#runtime.store.isShared) return undefined;
     return (await this.#viewsOf(view.tenant)).find((each) => viewKeyOf(each) === viewKeyOf(view));
   }
@@ -149,11 +157,11 @@ export class InboxViewing {
     this.#cancelSweep = this.#held.size === 0 ? undefined : clock.after(SWEEP_MS, () => void this.#sweep());
     try {
       for (const [, view] of over) {
-        const taken = changeOf(undefined, store.isShared ? [takeBack(view, this.#host)] : []);
-        await perform(this.#runtime, async () => and(taken, this.#tell(scopesOfMove(view.tenant, view.item))));
+        const taken = changeOf(undefined, store.isShared ? [deleteView(view, this.#host)] : []);
+        await perform(this.#runtime, async () => and(taken, this.#publish(scopesOfMove(view.tenant, view.item))));
       }
     } catch (error) {
-      log.warn({ err: error }, 'that somebody has left an item of the inbox could not be told; it ends by itself');
+      log.warn({ err: error }, 'the end of views of the inbox was not published; their rows expire within a minute');
     }
   }
 }

@@ -7,7 +7,7 @@ import { sha256Hex } from '../../../system/digest.ts';
 /** What came of a run, or how it stands. */
 export type RunResult = Pick<CallResult, 'status' | 'outputs' | 'error'>;
 
-/** What whoever started a run is told of it: its status, what its last nodes gave and what it failed of. */
+/** The result of a run for the caller that started it: status, outputs of its last nodes, and the error. */
 export function resultOfRun(run: Run): RunResult {
   const snapshot = snapshotOf(run, sha256Hex);
   const { status, error } = snapshot;

@@ -20,7 +20,8 @@ export function listQuarantined(
   if (before) where.push(`(quarantined_at, work_id) < ($${params.push(before.at)}, $${params.push(before.id)})`);
   return sql(
     `SELECT work_id, quarantined_at, runs.workspace FROM work
-     JOIN runs ON runs.run_id = work.work_id AND runs.tenant = work.tenant WHERE ${where.join(' AND ')} ORDER BY quarantined_at DESC, work_id DESC LIMIT $${params.push(limit)}`,
+     JOIN runs ON runs.run_id = work.work_id AND runs.tenant = work.tenant
+     WHERE ${where.join(' AND ')} ORDER BY quarantined_at DESC, work_id DESC LIMIT $${params.push(limit)}`,
     ...params,
   );
 }

@@ -35,7 +35,7 @@ const SWEEP_EVERY_MS = 60 * 60_000;
 const SWEPT_AT_ONCE = 5_000;
 
 /** What came of a request, besides its outcome. */
-export interface DeliveryFacts {
+interface DeliveryFacts {
   readonly deliveryId?: string | undefined;
   readonly runId?: string;
   readonly refusal?: Refusal;

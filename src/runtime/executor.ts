@@ -259,13 +259,12 @@ export class Executor {
     if ((this.#active.get(item.work_id)?.epoch ?? 0) >= item.epoch) return;
     const lease = { workId: item.work_id, owner: this.hostId, epoch: item.epoch };
     if (item.strikes >= this.#suspectFrom) this.#claims.onTrial = item.work_id;
-    // There was room when the claim was decided on; a run that was created meanwhile has taken it.
     else if (!this.#places.hasRoomFor(item.tenant)) return void this.#returnClaim(lease);
     if (item.kind === RUN_WORK) void this.#driveUntilReleased(lease, item);
     else void this.#handle(lease, item);
   }
 
-  /** Returns an item that was claimed while the last place of its tenant was taken, and looks for others. */
+  /** Returns an item whose tenant had room when the claim was decided on: a run that was created meanwhile has taken it. */
   async #returnClaim(lease: Lease): Promise<void> {
     await this.#handBack(lease, [unclaim(lease)]);
     this.#poll();

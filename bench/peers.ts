@@ -105,8 +105,8 @@ const PEER_TABLE: readonly Peer[] = [
     start: async () => measured(await startCapstan()),
   },
   {
-    name: 'Capstan, SQLite, polled',
-    about: 'the same, where callers start runs and poll for their end, as the protocol has it',
+    name: 'Capstan, polled',
+    about: 'on SQLite, where callers start runs and poll for their end, as the protocol has it',
     way: 'ended',
     start: async () => measured(await startCapstan()),
   },

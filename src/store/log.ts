@@ -174,6 +174,8 @@ const runWithEvents = (condition: string): string =>
   `SELECT runs.status, runs.sequence AS last, events.sequence, events.type, events.body, events.hidden
    FROM runs LEFT JOIN events ON events.run_id = runs.run_id AND events.sequence > $3
    WHERE runs.run_id = $1 AND runs.tenant = $2 ${condition} ORDER BY events.sequence LIMIT $4`;
+/** Events of a page that is read like single rows. */
+const LOOKED_UP_MAX = 16;
 const RUN_WITH_EVENTS = runWithEvents('');
 const RUN_WITH_EVENTS_IN_WORKSPACE = runWithEvents('AND runs.workspace = $5');
 
@@ -184,8 +186,10 @@ export function readRunWithEvents(
   after: number,
   limit: number,
 ): Statement {
-  if (workspace === undefined) return lookup(RUN_WITH_EVENTS, runId, tenant, after, limit);
-  return lookup(RUN_WITH_EVENTS_IN_WORKSPACE, runId, tenant, after, limit, workspace);
+  // A long page would keep the lookups of others waiting.
+  const ask = limit <= LOOKED_UP_MAX ? lookup : sql;
+  if (workspace === undefined) return ask(RUN_WITH_EVENTS, runId, tenant, after, limit);
+  return ask(RUN_WITH_EVENTS_IN_WORKSPACE, runId, tenant, after, limit, workspace);
 }
 
 /** A stored event with its run. */

@@ -102,7 +102,7 @@ export class Hints {
     while (this.#topics.size > 0) {
       let payload: string = this.#origin;
       for (const topic of this.#topics) {
-        if (payload !== this.#origin && payload.length + topic.length >= HINT_BYTES_MAX) break;
+        if (payload !== this.#origin && Buffer.byteLength(payload) + Buffer.byteLength(topic) >= HINT_BYTES_MAX) break;
         payload += ` ${topic}`;
         this.#topics.delete(topic);
       }

@@ -1,3 +1,4 @@
+import pg from 'pg';
 import type { Clock } from '../system/clock.ts';
 import { isOutdatedPlan } from './postgres-errors.ts';
 import { StatementFailed } from './postgres-pipeline.ts';
@@ -112,9 +113,15 @@ export class Lookups {
     try {
       return await this.#session.transact(statements);
     } catch (error) {
-      if (!(error instanceof StatementFailed)) await this.#session.close();
-      else if (isOutdatedPlan(error.cause)) this.#renderer.prepareAnew(statements[error.index]!.name);
+      if (!isOfDatabase(error)) await this.#session.close();
+      else if (error instanceof StatementFailed && isOutdatedPlan(error.cause))
+        this.#renderer.prepareAnew(statements[error.index]!.name);
       return undefined;
     }
   }
+}
+
+/** Whether the database itself has refused something: the connection can still be used. */
+function isOfDatabase(error: unknown): boolean {
+  return error instanceof StatementFailed || (error instanceof pg.DatabaseError && error.severity === 'ERROR');
 }

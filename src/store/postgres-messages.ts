@@ -2,6 +2,8 @@ import type { Param } from './sql.ts';
 
 /** Bytes that a character takes at most. */
 const BYTES_PER_CHARACTER = 3;
+/** Characters from which on a text is measured before there is made room for it. */
+const LONG_TEXT = 4_096;
 const FIRST_BYTES = 8_192;
 /** In the place of a length: the value is NULL. */
 const NULL_VALUE = -1;
@@ -87,7 +89,7 @@ export class Messages {
   }
 
   #text(text: string): void {
-    this.#makeRoom(text.length * BYTES_PER_CHARACTER);
+    this.#makeRoom(text.length > LONG_TEXT ? Buffer.byteLength(text) : text.length * BYTES_PER_CHARACTER);
     this.#length += this.#bytes.write(text, this.#length);
   }
 

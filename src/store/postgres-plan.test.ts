@@ -51,10 +51,11 @@ describe('units that are committed together', () => {
     const note = (tenant: string): Write => ({ sql: 'NOTE', params: [tenant], onlyIf: sql('SELECT 1', tenant) });
     const units: Unit[] = [[note('alpha')], [guard('b'), note('alpha'), note('beta')]];
     const closed = planTogether(units, new Set());
+    const takeId = 'SELECT $transaction ';
     const check = "SELECT CASE WHEN EXISTS (SELECT 1) THEN capstan_expect(1, 0, 'nothing to do') END";
-    expect(closed.writes.map(textOf)).toEqual([`${check} alpha`, `${check} beta`, 'UPDATE guards b']);
-    const opened = planTogether(units, new Set([closed.conditionOf[0]!]));
-    expect(opened.writes.map(textOf)).toEqual([`${check} beta`, 'NOTE alpha', 'UPDATE guards b', 'NOTE alpha']);
-    expect(opened.unitOf).toEqual([undefined, 0, 1, 1]);
+    expect(closed.writes.map(textOf)).toEqual([takeId, `${check} alpha`, `${check} beta`, 'UPDATE guards b']);
+    const opened = planTogether(units, new Set([closed.conditionOf[1]!]));
+    expect(opened.writes.map(textOf)).toEqual([takeId, `${check} beta`, 'NOTE alpha', 'UPDATE guards b', 'NOTE alpha']);
+    expect(opened.unitOf).toEqual([undefined, undefined, 0, 1, 1]);
   });
 });

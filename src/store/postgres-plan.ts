@@ -10,6 +10,7 @@ export interface Plan {
   readonly conditionOf: readonly (string | undefined)[];
 }
 
+const TAKE_ID: Write = { sql: 'SELECT $transaction', params: [] };
 /** Rows per statement: few sizes, so that few statements are prepared. */
 const SIZES = [32, 16, 8, 4, 2, 1];
 
@@ -41,11 +42,13 @@ export function planTogether(units: readonly Unit[], metConditions: ReadonlySet<
     }
   });
   const inserts = [...rows].flatMap(([into, params]) => insertsOf(into, params));
-  const shared = [...conditions.values(), ...inserts];
+  // A condition is looked at once the transaction has its id, as the writes are that it stands for: readers of a feed go by ids.
+  const checks = conditions.size === 0 ? [] : [TAKE_ID, ...conditions.values()];
+  const shared = [...checks, ...inserts];
   return {
     writes: [...shared, ...others.map(({ write }) => write), ...counts.values()],
     unitOf: [...shared.map(() => undefined), ...others.map(({ unit }) => unit)],
-    conditionOf: [...conditions.keys()],
+    conditionOf: [undefined, ...conditions.keys()],
   };
 }
 

@@ -62,6 +62,11 @@ export class Servers {
     this.#onMove.push(listener);
   }
 
+  /** Whether the chosen server may have been replaced; then connections to it are not to be read from. */
+  get isDoubted(): boolean {
+    return this.#isDoubted;
+  }
+
   /** The server to connect to. However many ask, there is one search at a time. */
   chosen(): Promise<DatabaseServer> {
     if (!this.#isDoubted) return Promise.resolve(this.#current);

@@ -57,8 +57,9 @@ export class Session {
     }
   }
 
+  /** Whether there is a connection to the server that takes writes, as far as anybody knows. */
   get isOpen(): boolean {
-    return this.#connection !== undefined;
+    return this.#connection !== undefined && !this.#link.servers.isDoubted;
   }
 
   async close(): Promise<void> {

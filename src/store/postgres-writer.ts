@@ -110,7 +110,8 @@ export class Writer {
   #planAfter(error: StatementFailed, { conditionOf }: Plan, units: readonly Unit[]): Plan {
     const condition = conditionOf[error.index];
     if (condition === undefined || error.code !== EXPECTATION_FAILED) return planApart(units);
-    if (this.#metConditions.size === MET_CONDITIONS_MAX) this.#metConditions.clear();
+    const [oldest = condition] = this.#metConditions;
+    if (this.#metConditions.size === MET_CONDITIONS_MAX) this.#metConditions.delete(oldest);
     this.#metConditions.add(condition);
     return planTogether(units, this.#metConditions);
   }

@@ -41,7 +41,7 @@ const logWith = (api: Api, trigger: Body, lines: number): Promise<Body[]> =>
     ({ length }) => length >= lines,
   );
 
-onEachStore('the delivery log of a trigger', (host) => {
+onEachStore('the delivery log of a trigger', (host, kind) => {
   const editor = () => host().as('editor');
 
   it('has what came of each request, newest first', async () => {
@@ -88,6 +88,24 @@ onEachStore('the delivery log of a trigger', (host) => {
         count: 26,
       },
     ]);
+  });
+
+  it('counts each request once, whichever hosts it was sent to', async () => {
+    const other = kind === 'postgres' ? await host().another() : undefined;
+    const trigger = await hooked(editor());
+    const urls = [trigger.url, other ? `${other.url}${new URL(trigger.url).pathname}` : trigger.url];
+    const wrong = fromGitHub('another secret', ISSUE_OPENED);
+    const total = 40;
+    // A few at a time, so that the hosts write one after the other, and at the same time.
+    for (let sent = 0; sent < total; sent += 4) {
+      await Promise.all([0, 1, 0, 1].map((turn) => send(urls[turn]!, wrong)));
+      await until(
+        () => logOf(editor(), trigger),
+        ([line]) => line?.count === sent + 4,
+      );
+    }
+    expect(await logOf(editor(), trigger)).toMatchObject([{ outcome: 'refused', count: total }]);
+    await other?.stop();
   });
 
   it('says that a trigger has no secret yet, or is switched off, and that a challenge was answered', async () => {

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { defineCapability } from '../../src/capabilities/capability.ts';
+import { countCall } from '../../src/capabilities/operations/costs/records.ts';
 import { countRating, insertAnnotation, markRun } from '../../src/capabilities/people/feedback/records.ts';
 import type { JsonObject } from '../../src/protocol/format/json.ts';
 import type { Annotation } from '../../src/protocol/people/annotations.ts';
@@ -19,6 +20,7 @@ import { line, node, workflow } from './definitions.ts';
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const SPAN_DAYS = 60;
 const NOISE_WORKFLOWS = 60;
+const USAGE = { provider: 'acme', model: 'small', inputTokens: 100, outputTokens: 10 };
 const NOISE_TYPES = Array.from({ length: 40 }, (_, index) => `vendor.noise.type${index}`);
 
 export interface PlantedPrompt {
@@ -169,6 +171,9 @@ export class History {
       log_seal: null,
     });
     yield* insertEvents(runId, events);
+    const spender = { tenant: this.#tenant, runId, workspace: undefined, workflowId: definition.id };
+    for (const { type, body } of events)
+      if (type === 'provider.usage') yield countCall(spender, JSON.parse(body).payload);
   }
 
   correct(runId: string, nodeId: string | undefined, workflowId: string, correction: string): Write {
@@ -237,7 +242,7 @@ function eventsOf(runId: string, { nodes, id }: WorkflowDefinition, planted: Pla
       const answer = { action: 'edit-accept', editedArtifactData: { text: edit.after }, decidedBy: 'planter' };
       add('approval.received', { nodeId, ...answer }, nodeId);
     }
-    if (costUsd !== undefined) add('provider.usage', { nodeId, costEstimateUsd: costUsd }, nodeId);
+    if (costUsd !== undefined) add('provider.usage', { ...USAGE, nodeId, costEstimateUsd: costUsd }, nodeId);
     add('node.completed', { nodeId, outputs }, nodeId);
   }
   add(isFailed ? 'run.failed' : isCancelled ? 'run.cancelled' : 'run.completed', {});

@@ -26,7 +26,10 @@ export class InboxService {
   /** One item of the caller's inbox, which is found by where the list has it. */
   async find(caller: Caller, wanted: InboxLook): Promise<InboxEntry | undefined> {
     // The position right after its id comes before the item in the list, whichever run it belongs to.
-    const before = { at: Date.parse(wanted.createdAt), id: `${wanted.id}0`, runId: '' };
+    const at = Date.parse(wanted.createdAt);
+    // Leap seconds and named zones are timestamps that no item has.
+    if (Number.isNaN(at)) return undefined;
+    const before = { at, id: `${wanted.id}0`, runId: '' };
     const near = await this.list(caller, before, TWINS_MAX);
     return near.find((entry) => isSameItem(wanted, entry));
   }

@@ -11,7 +11,7 @@ export const STORED_VIEW_MS = 60_000;
 /** How often a host says again that a view lasts, while it does. */
 export const STORE_VIEW_EVERY_MS = 30_000;
 /** Views that a host holds at most, so that no caller fills its memory. */
-export const VIEW_LIMITS = { ofPrincipal: 10, ofItem: 50, ofTenant: 1_000 } as const;
+export const VIEW_LIMITS = { ofPrincipal: 100, ofItem: 200, ofTenant: 1_000 } as const;
 
 /** The part of an entry that names it. */
 export type ViewedItem = Pick<InboxEntry, 'kind' | 'id' | 'runId' | 'workspace'>;

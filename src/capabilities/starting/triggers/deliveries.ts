@@ -5,7 +5,7 @@ import { type Change, changeOf, commitOrThrow } from '../../../runtime/change.ts
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { WorkHandler } from '../../../runtime/work-kind.ts';
 import { ensureWork } from '../../../store/queue.ts';
-import type { Write } from '../../../store/sql.ts';
+import type { Unit, Write } from '../../../store/sql.ts';
 import type { Cancel } from '../../../system/clock.ts';
 import { redactText } from '../../../system/redaction.ts';
 import type { Caller } from '../../request.ts';
@@ -101,13 +101,18 @@ export class DeliveryLog {
   async write(): Promise<void> {
     this.#cancelWrite?.();
     this.#cancelWrite = undefined;
-    const unit = [
+    const lines = [
       ...this.#waiting.splice(0).map(insertDelivery),
-      ...[...this.#counts.values()].flatMap(addToCount),
       ...[...this.#grown].map((triggerId) => trimDeliveries(triggerId, DELIVERIES_KEPT)),
     ];
+    // In the same order on every host, because each counter is locked.
+    const counted = [...this.#counts].sort(([one], [other]) => (one < other ? -1 : 1));
     this.#counts.clear();
     this.#grown.clear();
+    await Promise.all([lines, counted.flatMap(([, row]) => addToCount(row))].map((unit) => this.#commit(unit)));
+  }
+
+  async #commit(unit: Unit): Promise<void> {
     if (unit.length === 0) return;
     try {
       await commitOrThrow(this.#runtime.store, unit);

@@ -57,10 +57,17 @@ export function insertDelivery(row: DeliveryRow): Write {
   };
 }
 
-/** Adds a line in place of those before it that say the same, with all that they count. */
+/**
+ * Adds a line in place of those that say the same, with all that they count. Hosts that count for the same trigger wait for
+ * each other: each has to see what the other has summed up.
+ */
 export function addToCount(row: DeliveryRow): Write[] {
   const same = 'trigger_id = $2 AND outcome = $5 AND code = $8';
   return [
+    {
+      sql: 'UPDATE triggers SET trigger_id = trigger_id WHERE trigger_id = $1 AND tenant = $2',
+      params: [row.trigger_id, row.tenant],
+    },
     {
       sql: `INSERT INTO trigger_deliveries (entry_id, trigger_id, tenant, at, outcome, delivery_id, run_id, code, field, count)
             SELECT ${SELECTED} + (SELECT CAST(COALESCE(SUM(count), 0) AS BIGINT) FROM trigger_deliveries WHERE ${same})
@@ -68,7 +75,7 @@ export function addToCount(row: DeliveryRow): Write[] {
       params: paramsOf(row),
     },
     {
-      sql: 'DELETE FROM trigger_deliveries WHERE trigger_id = $1 AND outcome = $2 AND code = $3 AND entry_id < $4',
+      sql: 'DELETE FROM trigger_deliveries WHERE trigger_id = $1 AND outcome = $2 AND code = $3 AND entry_id <> $4',
       params: [row.trigger_id, row.outcome, row.code, row.entry_id],
     },
   ];

@@ -23,15 +23,32 @@ export function nodeTypeOf(node: OwnNode): NodeType {
     ...(node.tool
       ? { tool: { description: node.description, safety: node.safety, inputs: jsonSchemaOf(node.inputs) } }
       : {}),
-    run: async (context) => {
-      const [settings, inputs] = [await checkConfig!(context.config), await checkInputs!(context.inputs)];
-      if ('problem' in settings) return misfit('config', settings.problem);
-      if ('problem' in inputs) return misfit('inputs', inputs.problem);
-      return withTimeout(context, node, (call) =>
-        callOwn(node, { ...call, config: settings.value, inputs: inputs.value }, checkOutputs!, context),
-      );
-    },
+    run: (context) =>
+      after(checkConfig!(context.config), (settings) =>
+        after(checkInputs!(context.inputs), (inputs) => {
+          if ('problem' in settings) return misfit('config', settings.problem);
+          if ('problem' in inputs) return misfit('inputs', inputs.problem);
+          return withTimeout(context, node, (call) => {
+            const given = { ...call, config: settings.value, inputs: inputs.value };
+            return node.safety === 'pure'
+              ? callPure(node, given, checkOutputs!)
+              : callOwn(node, given, checkOutputs!, context);
+          });
+        }),
+      ),
   };
+}
+
+/**
+ * Goes on with a value, at once if it is there. A node whose checks and code answer at once ends at once, as built-in ones
+ * do: a run does not commit that it has begun before it commits how it ended.
+ */
+function after<T, R>(value: T | PromiseLike<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
+  return isPromise(value) ? Promise.resolve(value).then(next) : next(value);
+}
+
+function isPromise<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
+  return typeof (value as Partial<PromiseLike<T>> | null | undefined)?.then === 'function';
 }
 
 const ANY_CONFIG = Type.Object({}, { additionalProperties: true });
@@ -54,15 +71,17 @@ function misfit(what: string, problem: string): Outcome {
 type Call = Omit<PureCall<unknown, unknown>, 'config' | 'inputs'>;
 
 /** Aborts the code and fails the attempt when it takes longer than the node allows. */
-async function withTimeout(
+function withTimeout(
   context: NodeContext,
   { typeId, timeoutMs }: OwnNode,
-  run: (call: Call) => Promise<Outcome>,
-): Promise<Outcome> {
+  run: (call: Call) => Outcome | Promise<Outcome>,
+): Outcome | Promise<Outcome> {
   const { runId, node, owner, attempt: number, now } = context;
   const call = { runId, nodeId: node.id, tenant: owner.tenant, attempt: number, now };
   if (timeoutMs === undefined) return run({ ...call, signal: context.signal });
   const [tooLate, ended] = [new AbortController(), new AbortController()];
+  const attempt = run({ ...call, signal: AbortSignal.any([context.signal, tooLate.signal]) });
+  if (!isPromise(attempt)) return attempt;
   const timer = context.sleep(timeoutMs, ended.signal).then(
     (): Outcome => {
       tooLate.abort();
@@ -72,9 +91,31 @@ async function withTimeout(
     // It is over already, or the run no longer waits for it.
     () => new Promise<never>(() => {}),
   );
-  const attempt = run({ ...call, signal: AbortSignal.any([context.signal, tooLate.signal]) });
   // Without an end, the timers of attempts that are over would pile up for as long as each might have taken.
   return Promise.race([attempt, timer]).finally(() => ended.abort());
+}
+
+/** Calls code that waits for nothing but itself. */
+function callPure(
+  node: OwnNode,
+  call: PureCall<unknown, unknown>,
+  checkOutputs: ValueCheck,
+): Outcome | Promise<Outcome> {
+  try {
+    const returned = after(node.run(call as never), (value) => checkedOutcome(node, checkOutputs, value));
+    return isPromise(returned) ? returned.catch((error) => Promise.reject(recognised(error))) : returned;
+  } catch (error) {
+    throw recognised(error);
+  }
+}
+
+function checkedOutcome(node: OwnNode, checkOutputs: ValueCheck, value: unknown): Outcome | Promise<Outcome> {
+  return after(checkOutputs(value ?? {}), (outputs): Outcome => {
+    if ('problem' in outputs) return wrongOutputs(node, outputs.problem);
+    return isObject(outputs.value)
+      ? { done: { outputs: outputs.value } }
+      : wrongOutputs(node, 'they must be an object');
+  });
 }
 
 /** Calls the code until it returns or has to wait. */
@@ -85,16 +126,10 @@ async function callOwn(
   context: NodeContext,
 ): Promise<Outcome> {
   const waiting = new Waiting(context);
-  const given = node.safety === 'pure' ? call : fullCall(call, waiting, context);
+  const given = fullCall(call, waiting, context);
   const returned = (async () => node.run(given as never))().catch((error) => Promise.reject(recognised(error)));
   const outcome = await Promise.race([
-    returned.then(async (value): Promise<Outcome> => {
-      const outputs = await checkOutputs(value ?? {});
-      if ('problem' in outputs) return wrongOutputs(node, outputs.problem);
-      return isObject(outputs.value)
-        ? { done: { outputs: outputs.value } }
-        : wrongOutputs(node, 'they must be an object');
-    }),
+    returned.then((value) => checkedOutcome(node, checkOutputs, value)),
     waiting.outcome,
   ]);
   // An effect that is under way is let finish, or the next call would attempt it a second time.

@@ -30,11 +30,11 @@ export type ValueOf<S> = S extends StandardSchema<infer Output> ? Output : S ext
 export type Checked = { readonly value: unknown } | { readonly problem: string };
 
 /** Checks values against one schema; compiled once. */
-export type ValueCheck = (value: unknown) => Promise<Checked>;
+export type ValueCheck = (value: unknown) => Checked | Promise<Checked>;
 
 /** Makes a check of a schema. Without a schema, everything fits. */
 export function checkOf(schema: ValueSchema | undefined): ValueCheck {
-  if (schema === undefined) return async (value) => ({ value });
+  if (schema === undefined) return (value) => ({ value });
   return isStandard(schema) ? (value) => checkStandard(schema, value) : checkTypeBox(schema);
 }
 
@@ -50,7 +50,7 @@ export function isStandard(schema: ValueSchema): schema is StandardSchema {
 
 function checkTypeBox(schema: TSchema): ValueCheck {
   const validator = Compile(schema);
-  return async (value) => {
+  return (value) => {
     if (validator.Check(value)) return { value };
     const [first] = validator.Errors(value);
     return { problem: `${first?.instancePath || 'It'} ${first?.message ?? 'does not fit'}` };

@@ -319,9 +319,3 @@ function shares({ peers }: PeerReport): { readonly runs: number; readonly cpu: n
     median(of(own!).map((value, round) => value / of(limit!)[round]!));
   return { runs: share(({ runsPerSecond }) => runsPerSecond), cpu: share(({ cpuPerRunUs }) => cpuPerRunUs) };
 }
-
-/** A median with the least and the most of the rounds. */
-export function spread(values: readonly number[], digits = 0): string {
-  const [middle, least, most] = [median(values), Math.min(...values), Math.max(...values)];
-  return `${middle.toFixed(digits)} (${least.toFixed(digits)} to ${most.toFixed(digits)})`;
-}

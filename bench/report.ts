@@ -2,8 +2,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Bar, barChart } from './bar-chart.ts';
-import { type PeerReport, type PeerResult, spread } from './peers.ts';
-import { median } from './statistics.ts';
+import type { PeerReport, PeerResult } from './peers.ts';
+import { median, spread } from './statistics.ts';
 
 /** Where the page is, unless somebody says otherwise. */
 export const DOCS = join(import.meta.dirname, '../docs');

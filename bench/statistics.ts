@@ -9,12 +9,8 @@ export function quantile(values: readonly number[], part: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]!;
 }
 
-/** Half the width of a normal distribution's middle 95 %, in standard deviations of a count of coin tosses. */
-const HALF_WIDTH = 1.96 / 2;
-
-/** Where the median lies with a confidence of 95 %, whatever the distribution: the order of the values alone says it. */
-export function medianInterval(values: readonly number[]): readonly [number, number] {
-  const sorted = [...values].sort((a, b) => a - b);
-  const outside = Math.max(0, Math.floor(sorted.length / 2 - HALF_WIDTH * Math.sqrt(sorted.length)));
-  return [sorted[outside]!, sorted[sorted.length - 1 - outside]!];
+/** A median with the least and the most of the values. */
+export function spread(values: readonly number[], digits = 0): string {
+  const [middle, least, most] = [median(values), Math.min(...values), Math.max(...values)];
+  return `${middle.toFixed(digits)} (${least.toFixed(digits)} to ${most.toFixed(digits)})`;
 }

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { load } from './load.ts';
 import { cpuOfThreads } from './processor.ts';
 import { type BenchServer, KEY, startCapstan } from './servers.ts';
-import { median, medianInterval } from './statistics.ts';
+import { median, spread } from './statistics.ts';
 
 const CONCURRENCY = 16;
 /** Processes differ by a few percent for as long as they live, so each kind is measured in several of them. */
@@ -54,13 +54,16 @@ export async function benchTelemetry(): Promise<void> {
       } finally {
         await Promise.all(all.map(({ server }) => server.stop()));
       }
-      note(all, ratios);
+      addRatios(all, ratios);
       const told = all.map((each) => `${each.name} ${median(each.costs).toFixed(0)} µs`);
       console.log(`  hosts ${process}: ${told.join('   ')}`);
     });
   }
-  console.log('  against off: runs a second, and processor time for a run, as medians with 95 % intervals');
-  for (const [name, { rate, cpu }] of ratios) console.log(`  ${name.padEnd(10)}  ${told(rate)}   ${told(cpu)}`);
+  console.log(
+    '  against off: runs a second, and processor time for a run, median of the hosts, with the least and the most',
+  );
+  for (const [name, { rate, cpu }] of ratios)
+    console.log(`  ${name.padEnd(10)}  ${spread(rate, 3)}   ${spread(cpu, 3)}`);
   console.log('  at most 1.05 of the processor time wanted with traces 0.1');
 }
 
@@ -108,21 +111,17 @@ async function loadRuns({ url }: BenchServer, runs: number): Promise<number> {
 }
 
 /** The others are held against the mean of both hosts that send nothing, which is steadier than one of them. */
-function note([off, again, ...others]: readonly Measured[], ratios: Map<string, Ratios>): void {
+function addRatios([off, again, ...others]: readonly Measured[], ratios: Map<string, Ratios>): void {
   const pairs = [[again!, [off!]] as const, ...others.map((each) => [each, [off!, again!]] as const)];
   for (const [each, bases] of pairs) {
     const { rate, cpu } = ratios.get(each.name) ?? { rate: [], cpu: [] };
-    rate.push(...each.rates.map((value, round) => value / mean(bases.map(({ rates }) => rates[round]!))));
-    cpu.push(...each.costs.map((value, round) => value / mean(bases.map(({ costs }) => costs[round]!))));
+    // One value for each process: its rounds are not independent, because processes differ for as long as they live.
+    rate.push(median(each.rates.map((value, round) => value / mean(bases.map(({ rates }) => rates[round]!)))));
+    cpu.push(median(each.costs.map((value, round) => value / mean(bases.map(({ costs }) => costs[round]!)))));
     ratios.set(each.name, { rate, cpu });
   }
 }
 
 function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
-}
-
-function told(ratios: readonly number[]): string {
-  const [low, high] = medianInterval(ratios);
-  return `${median(ratios).toFixed(3)} (${low.toFixed(3)} to ${high.toFixed(3)})`;
 }

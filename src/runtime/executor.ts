@@ -1,4 +1,5 @@
 import { InvariantViolation } from '../engine/assert.ts';
+import { statusOf } from '../engine/run/run.ts';
 import { ENGINE_VERSION } from '../protocol/running/runs.ts';
 import { countHosts, deleteOtherHosts, keepAlive, removeHost } from '../store/hosts.ts';
 import {
@@ -16,11 +17,12 @@ import type { Unit } from '../store/sql.ts';
 import { NoSpace } from '../store/store.ts';
 import { type Cancel, sleep } from '../system/clock.ts';
 import { TemporaryFailure } from '../system/temporary-failure.ts';
-import type { Change } from './change.ts';
+import { type Change, withResult } from './change.ts';
 import { Claims, returnOrphans } from './claims.ts';
 import type { CreatedRun } from './creation.ts';
 import { Drive, type DriveOptions, RunStalls } from './drive.ts';
 import { LeaseLost } from './effects/ledger.ts';
+import { FirstSteps } from './first-steps.ts';
 import { handBack } from './hand-back.ts';
 import { handleWork } from './handle-work.ts';
 import { type PlaceOptions, Places } from './places.ts';
@@ -80,6 +82,7 @@ export class Executor {
   readonly #active = new Map<string, ActiveItem>();
   readonly #places: Places;
   readonly #claims: Claims;
+  readonly #firstSteps: FirstSteps;
   readonly #idle: (() => void)[] = [];
   readonly #stop = new AbortController();
   #state: 'new' | 'working' | 'stopping' = 'new';
@@ -93,6 +96,7 @@ export class Executor {
   constructor(runtime: Runtime, options: ExecutorOptions) {
     this.#runtime = runtime;
     this.#options = options;
+    this.#firstSteps = new FirstSteps(runtime);
     this.#places = new Places(options);
     this.#claims = new Claims(runtime, options.hostId, this.#places, this.#suspectFrom);
   }
@@ -157,8 +161,23 @@ export class Executor {
 
   /** Starts a run on this host if it has room for the tenant, on the next one that has if not. */
   startRun(created: CreatedRun): Change<StartedRun> {
+    return startRun(this.#runtime, created, this.#placementOf(created));
+  }
+
+  /**
+   * Starts a run that may have ended when it is stored. Nothing that the end of the run must find, such as a lock that it
+   * gives back, may be written in the same unit.
+   */
+  startAlone(created: CreatedRun): Change<StartedRun> {
+    const placement = this.#placementOf(created);
+    const status = statusOf(created.held.run);
+    const begun = typeof placement === 'object' ? this.#firstSteps.take(created) : created;
+    return withResult(startRun(this.#runtime, begun, placement), (started) => ({ ...started, status }));
+  }
+
+  #placementOf({ held }: CreatedRun): Placement {
     if (this.#options.isShortOfSpace?.()) throw new NoSpace();
-    return startRun(this.#runtime, created, this.#placementFor(created.held.identity.subject.tenant));
+    return this.#placementFor(held.identity.subject.tenant);
   }
 
   #placementFor(tenant: string): Placement {

@@ -54,6 +54,7 @@ export function startRun(runtime: Runtime, created: CreatedRun, placement: Place
         if (isDriven && typeof placement === 'object') {
           placement.adopt({ workId: runId, owner: placement.owner, epoch: FIRST_EPOCH }, held);
         } else if (isDriven) runtime.hub.wakeWorkers(runId);
+        if (isTerminal(run)) runtime.reader.release(held);
         announce(runtime, held, recorded);
       },
     ],

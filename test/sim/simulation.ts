@@ -224,7 +224,7 @@ class Day {
       if (isRefusal(ticket)) return undefined;
       if ('replay' in ticket) return JSON.parse(ticket.replay.text).runId;
       try {
-        const request = { workflowId, inputs: {}, configurable: {}, exclusive: false };
+        const request = { workflowId, inputs: {}, configurable: {}, exclusive: false, standsAlone: true };
         const outcome = await perform(host.runtime, () => host.runs.create(CALLER, request), {
           record: (started) => ticket.record({ status: 201, body: started }),
         });

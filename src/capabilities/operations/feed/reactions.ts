@@ -1,4 +1,4 @@
-import { statusOf } from '../../../engine/run/run.ts';
+import { isTerminal, statusOf } from '../../../engine/run/run.ts';
 import { isManagement } from '../../../protocol/running/management.ts';
 import type { Append } from '../../../runtime/reaction.ts';
 import type { FeedFact } from './door.ts';
@@ -15,11 +15,13 @@ function runFacts({ run, before }: Append): FeedFact[] {
   const { runId, workflowId, parent } = run.facts;
   const status = statusOf(run);
   if (status === before) return [];
-  const data = { runId, workflowId, status };
-  if (before !== undefined) {
-    return [{ event: 'run.status', data: { ...data, ...(run.error ? { errorCode: run.error.code } : {}) } }];
-  }
-  return [{ event: 'run.created', data: { ...data, ...(parent ? { parentRunId: parent.runId } : {}) } }];
+  const moved = { runId, workflowId, status, ...(run.error ? { errorCode: run.error.code } : {}) };
+  const ended: FeedFact[] = [{ event: 'run.status', data: moved }];
+  if (before !== undefined) return ended;
+  // A run may be stored when it has ended already: it was running in between.
+  const created = { runId, workflowId, status: isTerminal(run) ? 'running' : status };
+  const data = { ...created, ...(parent ? { parentRunId: parent.runId } : {}) };
+  return [{ event: 'run.created', data }, ...(isTerminal(run) ? ended : [])];
 }
 
 /** Whether an interrupt was requested or resolved, or ended because its run did. */

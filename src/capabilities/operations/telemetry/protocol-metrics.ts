@@ -127,8 +127,8 @@ export class ProtocolMetrics {
   }
 
   #began({ facts }: Run, events: readonly RunEvent[]): void {
-    const [first] = events;
-    if (first?.sequence !== FIRST_STEP) return;
+    const first = events.find(({ sequence }) => sequence === FIRST_STEP);
+    if (!first) return;
     this.#add('openwop.run.backlog', secondsSince(facts.createdAt, first), facts.owner.tenant, facts.workflowId);
   }
 

@@ -35,11 +35,12 @@ export class CallService {
     { workflowId, inputs = {}, configurable = {}, tags, metadata }: CallRequest,
     trace: RunRequest['trace'],
   ): Promise<Change<StartedRun> | Refusal> {
-    const asked = { workflowId, inputs, configurable, tags, metadata, trace, exclusive: false };
+    const asked = { workflowId, inputs, configurable, tags, metadata, trace, exclusive: false, standsAlone: true };
     const start = await this.#needs.runs.create(caller, asked);
     if (isRefusal(start)) return start;
     const listen = () => this.#awaited.set(start.result.runId, Promise.withResolvers());
-    return and(start, changeOf(undefined, [], { announce: [listen] }));
+    // Listens before the start is announced: the run may have ended by then.
+    return and(changeOf(start.result, [], { announce: [listen] }), start);
   }
 
   readonly onAppend: AppendListener = ({ run }) => {

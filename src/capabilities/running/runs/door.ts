@@ -63,6 +63,8 @@ export interface RunRequest extends RunArguments {
   readonly exclusive: boolean;
   readonly trace?: TraceContext | undefined;
   readonly transport?: 'rest' | 'mcp' | undefined;
+  /** Nothing that the end of the run must find is written with its start, so the run may have ended by then. */
+  readonly standsAlone?: boolean | undefined;
 }
 
 /** How a run is paused. */

@@ -7,7 +7,7 @@ import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/er
 import { isManagement } from '../../../protocol/running/management.ts';
 import { FORKS_SHOWN_MAX, type RunSnapshot, type RunStatus } from '../../../protocol/running/runs.ts';
 import { and, type Change, changeOf, unchanged } from '../../../runtime/change.ts';
-import { createRun } from '../../../runtime/creation.ts';
+import { type CreatedRun, createRun, type NewRun } from '../../../runtime/creation.ts';
 import { type MovedRun, moveRun } from '../../../runtime/move-run.ts';
 import type { PinnedPlan } from '../../../runtime/plans.ts';
 import type { StartedRun } from '../../../runtime/start-run.ts';
@@ -43,22 +43,28 @@ export class RunService implements Runs {
     const workflow = await this.#host.runtime.plans.current(subject, request.workflowId);
     if (!workflow) return refuse('not_found', 'There is no such workflow.');
     const scopeKey = request.scopeId === undefined ? undefined : sha256Hex(`${subject.tenant}\n${request.scopeId}`);
-    const start = await this.createPinned(caller, workflow, request, scopeKey);
-    if (isRefusal(start) || !scopeKey) return start;
+    const created = await this.#create(caller, workflow, { ...request, scopeKey });
+    if (isRefusal(created)) return created;
+    const { executor } = this.#host;
+    if (!scopeKey) return request.standsAlone ? executor.startAlone(created) : executor.startRun(created);
+    const start = executor.startRun(created);
     return and(start, this.#acquireScope(scopeKey, start.result.runId, request.exclusive));
   }
 
-  async createPinned(
+  async createPinned(caller: Caller, workflow: PinnedPlan, given: RunArguments): Promise<Change<StartedRun> | Refusal> {
+    const created = await this.#create(caller, workflow, given);
+    return isRefusal(created) ? created : this.#host.executor.startRun(created);
+  }
+
+  async #create(
     caller: Caller,
     workflow: PinnedPlan,
-    given: RunArguments,
-    scopeKey?: string,
-  ): Promise<Change<StartedRun> | Refusal> {
-    const { runtime, executor } = this.#host;
+    given: RunArguments & Pick<NewRun, 'scopeKey'>,
+  ): Promise<CreatedRun | Refusal> {
+    const { runtime } = this.#host;
     const { subject } = caller;
     const refusal = (await this.check(caller, given, workflow.plan)) ?? (await runtime.storage.refusal(subject.tenant));
-    if (refusal) return refusal;
-    return executor.startRun(createRun(runtime, { ...given, subject, workflow, depth: 0, scopeKey }));
+    return refusal ?? createRun(runtime, { ...given, subject, workflow, depth: 0 });
   }
 
   check(caller: RunStarter, given: RunArguments, plan: Plan): Promise<Refusal | undefined> {

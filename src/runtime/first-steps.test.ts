@@ -1,0 +1,140 @@
+import { afterAll, describe, expect, it } from 'vitest';
+import { line, node, workflow } from '../../test/support/definitions.ts';
+import { registerShared } from '../../test/support/register-shared.ts';
+import { callerOf, openServiceHost } from '../../test/support/service-host.ts';
+import { NODES } from '../capabilities/running/nodes/standard.ts';
+import { makePlan } from '../engine/definition/plan.ts';
+import type { WorkflowDefinition } from '../protocol/running/workflows.ts';
+import { HOST_OWNER } from '../store/definitions.ts';
+import { sql } from '../store/sql.ts';
+import { and, changeOf, perform, type UnitRefused } from './change.ts';
+import { type CreatedRun, createRun } from './creation.ts';
+import type { NodeType } from './node-type.ts';
+
+let looks = 0;
+/** Whether the run was stored when the node was called. */
+const stored: boolean[] = [];
+/** Pure, and yet it takes its time. */
+const look: NodeType = {
+  typeId: 'test.look',
+  role: 'pure',
+  run: async () => {
+    looks++;
+    return { done: { outputs: { looks } } };
+  },
+};
+const act: NodeType = {
+  typeId: 'test.act',
+  role: 'side-effect',
+  run: async ({ runId }) => {
+    stored.push((await statusOf(runId)) !== undefined);
+    return { done: {} };
+  },
+};
+const { host, store, clock, close } = await openServiceHost({ nodes: [...NODES, look, act] });
+const { runtime, executor } = host;
+await executor.start();
+afterAll(async () => {
+  await executor.stop(0);
+  await close();
+});
+
+async function statusOf(runId: string): Promise<string | undefined> {
+  const [row] = await store.read<{ status: string }>(sql('SELECT status FROM runs WHERE run_id = $1', runId));
+  return row?.status;
+}
+
+async function typesOf(runId: string): Promise<string[]> {
+  const rows = await store.read<{ type: string }>(
+    sql('SELECT type FROM events WHERE run_id = $1 ORDER BY sequence', runId),
+  );
+  return rows.map(({ type }) => type);
+}
+
+function workOf(runId: string): Promise<unknown[]> {
+  return store.read(sql('SELECT work_id FROM work WHERE work_id = $1', runId));
+}
+
+async function created(definition: WorkflowDefinition): Promise<CreatedRun> {
+  await registerShared(runtime, definition);
+  return createRun(runtime, {
+    subject: callerOf('alpha').subject,
+    workflow: { owner: HOST_OWNER, plan: makePlan(definition, 1) },
+    inputs: {},
+    configurable: {},
+    depth: 0,
+  });
+}
+
+async function start(definition: WorkflowDefinition, way: 'startAlone' | 'startRun' = 'startAlone') {
+  const run = await created(definition);
+  const told = await perform(runtime, async () => executor[way](run));
+  return { runId: run.held.run.facts.runId, told };
+}
+
+async function ended(runId: string): Promise<string[]> {
+  while ((await workOf(runId)).length > 0) {
+    clock.advance(100);
+    await new Promise<void>((resolve) => clock.soon(resolve));
+  }
+  return typesOf(runId);
+}
+
+const chain = (length: number, ...more: NodeType[]): WorkflowDefinition => {
+  const plain = Array.from({ length }, (_, place) => node(`n${place}`));
+  const others = more.map(({ typeId }, place) => node(`m${place}`, typeId));
+  const nodes = [...plain, ...others];
+  return workflow(nodes, line(...nodes.map(({ id }) => id)));
+};
+
+describe('a run of pure nodes that answer at once', () => {
+  it('has ended when it is stored, and was never queued', async () => {
+    const { runId, told } = await start(chain(3));
+    expect(told).toMatchObject({ runId, status: 'running' });
+    expect(await statusOf(runId)).toBe('completed');
+    expect(await workOf(runId)).toEqual([]);
+  });
+
+  it.each([
+    ['a chain', chain(3)],
+    ['two at a time', workflow([node('a'), node('b')])],
+    ['one that fails', workflow([node('a', 'core.fail'), node('b')], line('a', 'b'))],
+    ['one that is tried again', workflow([node('a', 'core.fail', { settings: { retry: { maxRetries: 1 } } })])],
+  ])('has the log of a run that is driven: %s', async (_what, definition) => {
+    const alone = await start(definition);
+    const driven = await start({ ...definition, id: `${definition.id}-driven` }, 'startRun');
+    expect(await ended(alone.runId)).toEqual(await ended(driven.runId));
+  });
+
+  it('is driven on after some steps, so that others get a word in', async () => {
+    const { runId } = await start(chain(60));
+    expect(await statusOf(runId)).toBe('running');
+    expect((await ended(runId)).filter((type) => type === 'node.completed')).toHaveLength(60);
+  });
+
+  it('leaves nothing behind if something else in its unit is refused', async () => {
+    const run = await created(chain(1));
+    const nothing = sql("UPDATE runs SET status = status WHERE run_id = 'none'");
+    const refused = changeOf(undefined, [{ ...nothing, expect: 1, expectation: 'never' }]);
+    const outcome = perform(runtime, async () => and(executor.startAlone(run), refused));
+    await expect(outcome).rejects.toMatchObject({ failedExpectation: 'never' } satisfies Partial<UnitRefused>);
+    expect(await typesOf(run.held.run.facts.runId)).toEqual([]);
+  });
+});
+
+describe('a run whose first nodes answer at once', () => {
+  it('calls a node with effects only when it is stored', async () => {
+    const { runId } = await start(chain(2, act));
+    expect((await ended(runId)).at(-1)).toBe('run.completed');
+    expect(stored).toEqual([true]);
+  });
+
+  it('has a pure node that takes its time called again, and the next time only once', async () => {
+    const first = await start(chain(1, look));
+    expect((await ended(first.runId)).at(-1)).toBe('run.completed');
+    expect(looks).toBe(2);
+    const second = await start(chain(1, look));
+    expect((await ended(second.runId)).at(-1)).toBe('run.completed');
+    expect(looks).toBe(3);
+  });
+});

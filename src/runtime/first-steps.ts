@@ -1,0 +1,99 @@
+import type { PlannedNode } from '../engine/definition/plan.ts';
+import { next } from '../engine/run/next.ts';
+import { completeNode, failAttempt } from '../engine/run/outcome.ts';
+import type { NewEvent } from '../protocol/running/events.ts';
+import { FIRST_EPOCH } from '../store/queue.ts';
+import { sha256Hex } from '../system/digest.ts';
+import { recordAndApply } from './append.ts';
+import { Attempts } from './attempts.ts';
+import type { CreatedRun } from './creation.ts';
+import { LeaseLost } from './effects/ledger.ts';
+import { nodeTypeIn } from './handoff-gate.ts';
+import { nodeStartEvents } from './node-start.ts';
+import { isPure, type NodeType, type Outcome } from './node-type.ts';
+import type { Recorded } from './recording.ts';
+import type { HeldRun } from './run-row.ts';
+import type { Runtime } from './runtime.ts';
+
+/** Steps and time that a run may take before it is stored: whoever starts it waits, and so do others. */
+const STEPS_MAX = 25;
+const STEPS_MS = 5;
+/** Nodes that one step may start. */
+const NODES_PER_STEP = 8;
+
+/**
+ * The first steps of new runs, taken in memory before the run is stored: those of pure nodes that answer at once. They
+ * are committed together with the run, so a run that needs nothing else is stored once, ended, and never queued. A node
+ * that turns out to take longer is called again by whoever drives the run; it is pure, so nothing is done twice.
+ */
+export class FirstSteps {
+  readonly #runtime: Runtime;
+  /** Types that once did not end at once: the first steps stop before them. */
+  readonly #waiting = new WeakSet<NodeType>();
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+  }
+
+  /** Takes the first steps of a run that is in memory only; returns it with the events of them. */
+  take({ held, recorded }: CreatedRun): CreatedRun {
+    const { clock } = this.#runtime;
+    const all = [...recorded];
+    const attempts = this.#attemptsAt(held);
+    const until = clock.now() + STEPS_MS;
+    for (let steps = 0; steps < STEPS_MAX && clock.now() <= until; steps++) {
+      const events = this.#step(held, attempts);
+      if (events.length === 0) break;
+      all.push(...events);
+    }
+    attempts.abortAll();
+    return { held, recorded: all };
+  }
+
+  /** Effects wait until everything before them is stored; here nothing is, and the attempt is made again. */
+  #attemptsAt(held: HeldRun): Attempts {
+    const lease = { workId: held.run.facts.runId, owner: '', epoch: FIRST_EPOCH };
+    return new Attempts(this.#runtime, lease, {
+      send: () => {},
+      committed: () => Promise.reject(new LeaseLost('the run is not stored yet')),
+      run: () => held.run,
+    });
+  }
+
+  #step(held: HeldRun, attempts: Attempts): Recorded[] {
+    const time = this.#runtime.clock.now();
+    const { events, start } = next(held.run, time, NODES_PER_STEP - attempts.count);
+    if (!start.every((planned) => this.#mayCall(held, planned))) return [];
+    const recorded = record(held, events, time);
+    for (const planned of start) recorded.push(...this.#start(held, attempts, planned));
+    return recorded;
+  }
+
+  #mayCall({ run }: HeldRun, planned: PlannedNode): boolean {
+    const type = nodeTypeIn(this.#runtime, run, planned);
+    return isPure(type, planned.node, run.plan.definition) && !this.#waiting.has(type);
+  }
+
+  #start(held: HeldRun, attempts: Attempts, planned: PlannedNode): Recorded[] {
+    const { clock } = this.#runtime;
+    const started = nodeStartEvents(this.#runtime, held.run, planned);
+    const recorded = record(held, started, clock.now());
+    if (started[0]!.type !== 'node.started') return recorded;
+    const type = nodeTypeIn(this.#runtime, held.run, planned)!;
+    const outcome = attempts.begin(type, planned, held, {});
+    const time = clock.now();
+    const ended = outcome && endOf(held, planned, outcome, time);
+    if (!ended) this.#waiting.add(type);
+    return ended ? [...recorded, ...record(held, ended, time)] : recorded;
+  }
+}
+
+/** The events of a call that has ended its node; undefined if the node waits for something. */
+function endOf({ run }: HeldRun, { node }: PlannedNode, outcome: Outcome, time: number): NewEvent[] | undefined {
+  if ('done' in outcome) return completeNode(run, node.id, outcome.done, time);
+  return 'failed' in outcome ? [failAttempt(run, node.id, outcome.failed)] : undefined;
+}
+
+function record(held: HeldRun, events: readonly NewEvent[], time: number): Recorded[] {
+  return events.map((event) => recordAndApply(held, event, time, sha256Hex));
+}

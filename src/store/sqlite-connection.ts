@@ -75,6 +75,8 @@ export class Connection {
         .replaceAll('$settled', '1')
         .replaceAll('$storeBytes', '(SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size())')
         .replaceAll('$now', `?${params.length + 1}`)
+        // SQLite plans with the value of a bare parameter here, and prepares the statement again for each other value.
+        .replace(/\bLIMIT \$(\d+)/g, 'LIMIT +?$1')
         .replace(/\$(\d+)/g, '?$1');
       entry = { statement: this.#database.prepare(text), usesNow };
       this.#prepared.set(sql, entry);

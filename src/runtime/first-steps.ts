@@ -10,7 +10,7 @@ import type { CreatedRun } from './creation.ts';
 import { LeaseLost } from './effects/ledger.ts';
 import { nodeTypeIn } from './handoff-gate.ts';
 import { nodeStartEvents } from './node-start.ts';
-import { isPure, type NodeType, type Outcome } from './node-type.ts';
+import { isPure, type Outcome } from './node-type.ts';
 import type { Recorded } from './recording.ts';
 import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
@@ -23,13 +23,14 @@ const NODES_PER_STEP = 8;
 
 /**
  * The first steps of new runs, taken in memory before the run is stored: those of pure nodes that answer at once. They
- * are committed together with the run, so a run that needs nothing else is stored once, ended, and never queued. A node
- * that turns out to take longer is called again by whoever drives the run; it is pure, so nothing is done twice.
+ * are committed together with the run, so a run that needs nothing else is stored once, ended, and never queued.
+ *
+ * Only types take part that have answered at once before, in a run that was stored: code that takes the host down must
+ * leave a run behind that can be put aside. A node that takes longer this time is called again by whoever drives the run;
+ * it is pure, so nothing is done twice.
  */
 export class FirstSteps {
   readonly #runtime: Runtime;
-  /** Types that once did not end at once: the first steps stop before them. */
-  readonly #waiting = new WeakSet<NodeType>();
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
@@ -71,7 +72,7 @@ export class FirstSteps {
 
   #mayCall({ run }: HeldRun, planned: PlannedNode): boolean {
     const type = nodeTypeIn(this.#runtime, run, planned);
-    return isPure(type, planned.node, run.plan.definition) && !this.#waiting.has(type);
+    return isPure(type, planned.node, run.plan.definition) && this.#runtime.quickTypes.has(type);
   }
 
   #start(held: HeldRun, attempts: Attempts, planned: PlannedNode): Recorded[] {
@@ -83,7 +84,7 @@ export class FirstSteps {
     const outcome = attempts.begin(type, planned, held, {});
     const time = clock.now();
     const ended = outcome && endOf(held, planned, outcome, time);
-    if (!ended) this.#waiting.add(type);
+    if (!ended) this.#runtime.quickTypes.delete(type);
     return ended ? [...recorded, ...record(held, ended, time)] : recorded;
   }
 }

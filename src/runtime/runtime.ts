@@ -11,6 +11,7 @@ import type { StanceOf } from './effects/model.ts';
 import type { SeamDrivers } from './effects/seams.ts';
 import type { Hub } from './hub.ts';
 import type { KeyedMutex } from './keyed-mutex.ts';
+import type { NodeType } from './node-type.ts';
 import type { Plans } from './plans.ts';
 import type { Reaction } from './reaction.ts';
 import type { RunReader } from './reader.ts';
@@ -40,6 +41,8 @@ export interface Runtime {
   /** How much each tenant has stored, and whether it may store more. */
   readonly storage: StorageShares;
   readonly catalog: Catalog;
+  /** Types whose nodes ended without waiting for anything when they were called last. */
+  readonly quickTypes: WeakSet<NodeType>;
   /** Validates with the JSON Schemas of callers. */
   readonly schemas: SchemaValidator;
   readonly seams: SeamDrivers;

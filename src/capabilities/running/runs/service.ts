@@ -70,8 +70,8 @@ export class RunService implements Runs {
   check(caller: RunStarter, given: RunArguments, plan: Plan): Promise<Refusal | undefined> {
     const { schemas: shared } = this.#host.runtime;
     const schemas = caller.subject ? shared.of(caller.subject.tenant) : shared;
-    const mockProviders = this.#host.extensions(MockProviders);
-    return checkCreation(caller, given, plan, { ...this.#settings, mockProviders }, schemas);
+    const rules = { models: this.#settings.models, mockProviders: this.#host.extensions(MockProviders) };
+    return checkCreation(caller, given, plan, rules, schemas);
   }
 
   async snapshot(caller: Caller, runId: string): Promise<RunSnapshot | Refusal> {

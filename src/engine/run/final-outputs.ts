@@ -1,6 +1,9 @@
 import type { JsonObject } from '../../protocol/format/json.ts';
 import type { RunSnapshot } from '../../protocol/running/runs.ts';
 import type { WorkflowDefinition } from '../../protocol/running/workflows.ts';
+import { type Digest, maskRunOutputs } from '../masking/mask.ts';
+import { finalOutputs as unmaskedOutputs } from './next.ts';
+import type { Run } from './run.ts';
 
 /** What a run results in: the outputs of its nodes without outgoing edges, by node id. */
 export function finalOutputs({ nodeStates = {} }: RunSnapshot, { nodes, edges }: WorkflowDefinition): JsonObject {
@@ -11,4 +14,10 @@ export function finalOutputs({ nodeStates = {} }: RunSnapshot, { nodes, edges }:
       return outputs ? [[id, outputs]] : [];
     }),
   );
+}
+
+/** What a run results in, as readers see it. */
+export function shownOutputs(run: Run, digest: Digest): JsonObject {
+  const masked = maskRunOutputs(run.plan, unmaskedOutputs(run), digest);
+  return run.known ? run.known.mask(masked) : masked;
 }

@@ -476,6 +476,7 @@ onEachStore('refusals', (host) => {
 
   describe('of paths and queries', () => {
     it('are none, or a 400, for a leap second in a filter', async () => {
+      await editor().run('conformance-noop');
       const answer = await editor().get(`${LIST}?since=2016-12-31T23:59:60Z`);
       expect([200, 400], answer.text).toContain(answer.status);
       if (answer.status === 200) expect(answer.body.items.length).toBeGreaterThan(0);

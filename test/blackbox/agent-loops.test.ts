@@ -3,7 +3,7 @@ import type { Answer, Api } from '../support/api.ts';
 import { edge, node, register, unique, workflow } from '../support/definitions.ts';
 import { resolve, waits } from '../support/interrupts.ts';
 import { loadSchemas } from '../support/schemas.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onOneStore } from '../support/stores.ts';
 
 /** execution.md 6.4 levels 3 to 6 and learning.md 5.17: turns, verdicts, and what is claimed of them. */
 
@@ -21,7 +21,7 @@ function led(supervisor: object, dispatch: object = {}) {
   return workflow(nodes, [edge('supervisor', 'dispatch')]);
 }
 
-onEachStore('agent loops', (host) => {
+onOneStore('agent loops', (host) => {
   const api = (): Api => host().as('editor');
   const payloads = (events: readonly Body[], type: string): Body[] =>
     events.filter((event) => event.type === type).map(({ payload }) => payload);

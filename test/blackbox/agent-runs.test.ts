@@ -7,7 +7,7 @@ import { approval, resolve, waits } from '../support/interrupts.ts';
 import { killableHosts } from '../support/killed.ts';
 import { ModelServer, type Speech } from '../support/model-server.ts';
 import { loadSchemas } from '../support/schemas.ts';
-import { STORES } from '../support/stores.ts';
+import { storesFor } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
 /**
@@ -81,7 +81,7 @@ async function installAgent(api: Api, agent: object = {}, files: Record<string, 
   return agentId;
 }
 
-describe.each(STORES)('agents at work, on %s', (kind) => {
+describe.each(storesFor('agents at work'))('agents at work, on %s', (kind) => {
   let server: ModelServer;
   let host: TestHost;
   const MODELS = [

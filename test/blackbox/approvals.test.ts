@@ -15,7 +15,7 @@ import { expectRefusal } from '../support/envelope.ts';
 import { approval, eventsOf, governanceGate, resolve, waitingRun } from '../support/interrupts.ts';
 import { keyRecords } from '../support/keys.ts';
 import { loadSchemas } from '../support/schemas.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onOneStore } from '../support/stores.ts';
 
 /** durability.md 1.4, 1.10, 1.11 and 2: what people decide, who may, and where a decision leads. */
 
@@ -24,7 +24,7 @@ const when = (expression: string) => ({ condition: { type: 'expression' as const
 const decidedIs = (action: string) => when(`output.action == "${action}"`);
 const keyOfInterrupt = (key: string) => (snapshot: object) => (snapshot as Answer['body']).interrupt?.key === key;
 
-onEachStore('an approval', (host) => {
+onOneStore('an approval', (host) => {
   const api = () => host().as('editor');
   const waiting = async (...of: Parameters<typeof workflow>): Promise<Answer['body']> =>
     waitingRun(api(), await register(api(), workflow(...of)));
@@ -478,7 +478,7 @@ const SCOPED = {
 };
 const SAME = { key: 'second-key-of-the-reviewer', tenant: 'alpha', principal: 'reviewer-of-alpha', role: 'reviewer' };
 
-onEachStore(
+onOneStore(
   'a governance gate',
   (host) => {
     const api = () => host().as('editor');

@@ -7,7 +7,7 @@ import { KEYS, startTestHost } from '../support/host.ts';
 import { keyRecords } from '../support/keys.ts';
 import { stillClock } from '../support/manual-clock.ts';
 import { fill, type Operation, operationsOf } from '../support/operations.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onEachStore, onOneStore } from '../support/stores.ts';
 
 /** core.md 4: who gets in, what they may do, and what they cannot learn. */
 
@@ -64,7 +64,7 @@ const ROLE_NAMES = Object.keys(ADDED) as RoleName[];
 const grantedTo = (role: RoleName): readonly string[] =>
   ROLE_NAMES.slice(0, ROLE_NAMES.indexOf(role) + 1).flatMap((lower) => ADDED[lower].split(/\s+/));
 
-onEachStore(
+onOneStore(
   'authentication and scopes',
   (host) => {
     const protectedOperations = async (): Promise<Operation[]> =>

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Answer, Api } from '../support/api.ts';
 import { edge, node, register, workflow } from '../support/definitions.ts';
 import { approval, resolve, waits } from '../support/interrupts.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onOneStore } from '../support/stores.ts';
 
 /** core.md 3.4 and learning.md 5.19: every event that has a cause names it. */
 
@@ -32,7 +32,7 @@ function problemsOf(events: readonly Body[]): string[] {
   });
 }
 
-onEachStore('the causes of events', (host) => {
+onOneStore('the causes of events', (host) => {
   const api = (): Api => host().as('editor');
   const isStill = ({ status }: { status: string }): boolean => status !== 'running' && status !== 'pending';
 

@@ -4,7 +4,7 @@ import { capstan, type Ran, untried } from '../support/command-line.ts';
 import { register, unique } from '../support/definitions.ts';
 import { counting, GOALS, judged, PLANS } from '../support/goals.ts';
 import { KEYS } from '../support/host.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onOneStore } from '../support/stores.ts';
 
 /** contract 5 and 7: goals from the command line, which ends by how they stand. */
 
@@ -13,7 +13,7 @@ const REFUSED = 1;
 const USAGE = 2;
 const WAITING = 3;
 
-onEachStore('capstan goals', (host) => {
+onOneStore('capstan goals', (host) => {
   const editor = () => host().as('editor');
   beforeAll(() => register(editor(), counting));
 

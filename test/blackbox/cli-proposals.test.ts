@@ -3,11 +3,11 @@ import { GROUPS } from '../../src/cli/commands/index.ts';
 import { capstan, type Ran, untried } from '../support/command-line.ts';
 import { KEYS } from '../support/host.ts';
 import { drafted, evidenceOf, rewrite, stateOf, template } from '../support/proposals.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onOneStore } from '../support/stores.ts';
 
 /** contract 5 and 7: what agents have learnt, from the command line. */
 
-onEachStore('capstan proposals', (host) => {
+onOneStore('capstan proposals', (host) => {
   const as =
     (who: keyof typeof KEYS, environment: Record<string, string> = {}) =>
     (...args: string[]): Promise<Ran> =>

@@ -7,7 +7,7 @@ import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
 import { approval, waits } from '../support/interrupts.ts';
 import { operationsOf } from '../support/operations.ts';
 import { DatabaseProxy } from '../support/proxy.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onOneStore } from '../support/stores.ts';
 
 const CUTS = 20;
 
@@ -33,7 +33,7 @@ describe('the client', () => {
   });
 });
 
-onEachStore('the client', (host) => {
+onOneStore('the client', (host) => {
   const client = (who: keyof typeof KEYS = 'editor', url = host().url) => createClient({ url, key: KEYS[who].key });
 
   it('starts a run, waits for it and walks the list of runs', async () => {

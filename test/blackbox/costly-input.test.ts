@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Api } from '../support/api.ts';
 import { fixed, node, register, WORKFLOWS, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onOneStore } from '../support/stores.ts';
 
 /**
  * Goal: what one caller sends cannot keep the others waiting, however much work it asks for.
@@ -35,7 +35,7 @@ function chain(levels: number): object {
   return value;
 }
 
-onEachStore('costly input', (host) => {
+onOneStore('costly input', (host) => {
   const api = (): Api => host().as('editor');
 
   /** The names in the order in which they were answered. */

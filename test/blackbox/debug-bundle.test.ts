@@ -3,7 +3,7 @@ import type { Answer, Api } from '../support/api.ts';
 import { line, node, register, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { loadSchemas } from '../support/schemas.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onOneStore } from '../support/stores.ts';
 
 /** durability.md 5.11: a run in one document, redacted, bounded, and true to the log. */
 
@@ -34,7 +34,7 @@ function expectShape(bundle: Answer['body']): void {
   expect(Object.keys(run).filter((member) => !RUN_MEMBERS.includes(member))).toEqual([]);
 }
 
-onEachStore('a debug bundle', (host) => {
+onOneStore('a debug bundle', (host) => {
   const api = (): Api => host().as('editor');
   const bundle = (runId: string, query = '', by: Api = api()): Promise<Answer> =>
     by.get(`/v1/runs/${runId}/debug-bundle${query}`);

@@ -5,7 +5,7 @@ import { fixed, line, node, register, variable, workflow } from '../support/defi
 import { expectRefusal } from '../support/envelope.ts';
 import { startTestHost, type TestHost } from '../support/host.ts';
 import { loadSchemas } from '../support/schemas.ts';
-import { onEachStore, STORES } from '../support/stores.ts';
+import { onEachStore, onOneStore, STORES } from '../support/stores.ts';
 
 /** durability.md 5.9: how two runs differ, as a pure function of their logs. */
 
@@ -13,7 +13,7 @@ const schemas = loadSchemas();
 const CREDENTIAL_WORDS = /sk-|api[_-]?key|secret|bearer\s/i;
 const OTHER_WORDS = ['desk-lamp', 'api_key', 'my SECRET', 'Bearer x', 'APIKEY', 'ask-', 'bearer\tx'];
 
-onEachStore('the diff of two runs', (host) => {
+onOneStore('the diff of two runs', (host) => {
   const api = (): Api => host().as('editor');
   const diff = (a: string, b: string, by: Api = api()): Promise<Answer> => by.get(`/v1/runs/${a}:diff?against=${b}`);
   const done = async (workflowId: string, rest: object = {}): Promise<string> => {

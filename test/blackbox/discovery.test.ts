@@ -3,7 +3,7 @@ import type { Answer } from '../support/api.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { KEYS, startTestHost } from '../support/host.ts';
 import { operationsOf } from '../support/operations.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onOneStore } from '../support/stores.ts';
 
 /** core.md 1: what the host says of itself, and that it is true. */
 
@@ -92,7 +92,7 @@ function resolve(root: Document, reference: string): unknown {
     .reduce((value: Document, step) => value?.[step], root);
 }
 
-onEachStore('discovery', (host) => {
+onOneStore('discovery', (host) => {
   const read = async (): Promise<Document> => (await host().anonymous.get(DISCOVERY)).body;
 
   it('is open to callers without a credential, and to callers with one that is not valid', async () => {
@@ -333,7 +333,7 @@ onEachStore('discovery', (host) => {
   });
 });
 
-onEachStore('the API documents', (host) => {
+onOneStore('the API documents', (host) => {
   it('are open and of the versions that readers expect', async () => {
     const openapi = await host().anonymous.get('/v1/openapi.json');
     const asyncapi = await host().anonymous.get('/v1/asyncapi.json');

@@ -5,7 +5,7 @@ import { fixed, node, register, workflow } from '../support/definitions.ts';
 import { startTestHost, type TestHost } from '../support/host.ts';
 import { MAIL_LOGIN, MailServer } from '../support/mail-server.ts';
 import { spawnHost } from '../support/process.ts';
-import { STORES } from '../support/stores.ts';
+import { storesFor } from '../support/stores.ts';
 
 const TYPE = 'core.openwop.integration.email-send';
 const SENDERS = 'alerts@example.com,@reports.example';
@@ -19,7 +19,7 @@ function portsOf(values: Record<string, unknown>) {
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, fixed(value)]));
 }
 
-describe.each(STORES)('mail, on %s', (kind) => {
+describe.each(storesFor('mail'))('mail, on %s', (kind) => {
   let server: MailServer;
   let host: TestHost;
   beforeAll(async () => {

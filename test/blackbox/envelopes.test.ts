@@ -9,7 +9,7 @@ import { killableHosts } from '../support/killed.ts';
 import { ModelServer } from '../support/model-server.ts';
 import type { HostProcess } from '../support/process.ts';
 import { loadSchemas } from '../support/schemas.ts';
-import { STORES } from '../support/stores.ts';
+import { STORES, storesFor } from '../support/stores.ts';
 
 /**
  * Goal: what a model sends to the engine is lifted into the run, within the rules, and never twice.
@@ -73,7 +73,7 @@ function asking(typeId = 'core.ai.chatCompletion', more: Partial<WorkflowNode> =
   return node('ask', typeId, { ...more, config: { provider: 'acme', model: 'talk', ...shape, ...more.config } });
 }
 
-describe.each(STORES)('the envelopes of a model, on %s', (kind) => {
+describe.each(storesFor('the envelopes of a model'))('the envelopes of a model, on %s', (kind) => {
   let server: ModelServer;
   let host: TestHost;
   beforeAll(async () => {

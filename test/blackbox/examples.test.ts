@@ -2,12 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { WorkflowDefinition } from '../../src/protocol/running/workflows.ts';
 import type { Answer, Api } from '../support/api.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onOneStore } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
 const FOLDER = new URL('../../examples/', import.meta.url);
 
-onEachStore('the example workflows', (host) => {
+onOneStore('the example workflows', (host) => {
   const api = (): Api => host().as('editor');
 
   async function outcomeOf(workflowId: string, inputs: object): Promise<{ run: Answer['body']; outputs: object }> {

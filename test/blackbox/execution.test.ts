@@ -23,7 +23,7 @@ import {
 import { expectRefusal } from '../support/envelope.ts';
 import type { TestHost } from '../support/host.ts';
 import { approval, resolve, waitingRun } from '../support/interrupts.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onEachStore, onOneStore } from '../support/stores.ts';
 
 /** execution.md 1, 2 and 4: what a definition means, seen through real runs. */
 
@@ -67,7 +67,7 @@ const lateness = (ms: number): Promise<number> => {
 };
 const byIdOf = (host: () => TestHost) => (): Api => host().as('editor');
 
-onEachStore('trigger rules', (host) => {
+onOneStore('trigger rules', (host) => {
   const api = byIdOf(host);
   const upstream = { completed: (id: string) => node(id), failed: fails, skipped: off };
   type Outcome = keyof typeof upstream;
@@ -181,7 +181,7 @@ onEachStore('trigger rules', (host) => {
   });
 });
 
-onEachStore('failures', (host) => {
+onOneStore('failures', (host) => {
   const api = byIdOf(host);
 
   it('fail the run when nobody takes care of them', async () => {
@@ -230,7 +230,7 @@ onEachStore('failures', (host) => {
   });
 });
 
-onEachStore('conditions', (host) => {
+onOneStore('conditions', (host) => {
   const api = byIdOf(host);
 
   const holds = async (
@@ -366,7 +366,7 @@ onEachStore('conditions', (host) => {
   });
 });
 
-onEachStore('skipping', (host) => {
+onOneStore('skipping', (host) => {
   const api = byIdOf(host);
 
   it('travels down the whole branch, each node with a reason', async () => {
@@ -412,7 +412,7 @@ onEachStore('skipping', (host) => {
   });
 });
 
-onEachStore('ports', (host) => {
+onOneStore('ports', (host) => {
   const api = byIdOf(host);
   const echo = (inputs: WorkflowNode['inputs'], more: Partial<WorkflowNode> = {}): WorkflowNode =>
     node('echo', 'core.identity', { inputs, ...more });
@@ -554,7 +554,7 @@ onEachStore('ports', (host) => {
   });
 });
 
-onEachStore('variables', (host) => {
+onOneStore('variables', (host) => {
   const api = byIdOf(host);
   const set = (id: string, name: string, value?: unknown, more: Partial<WorkflowNode> = {}): WorkflowNode =>
     node(id, 'core.setVariable', { config: value === undefined ? { name } : { name, value }, ...more });
@@ -730,7 +730,7 @@ onEachStore('variables', (host) => {
   });
 });
 
-onEachStore('channels', (host) => {
+onOneStore('channels', (host) => {
   const api = byIdOf(host);
   const write = (id: string, channelName: string, value: unknown, more: object = {}): WorkflowNode =>
     node(id, 'core.channelWrite', { config: { channelName, reducer: 'append', value, ...more } });
@@ -1380,7 +1380,7 @@ onEachStore('artifacts', (host) => {
   });
 });
 
-onEachStore('node types', (host) => {
+onOneStore('node types', (host) => {
   const api = byIdOf(host);
   const outputOf = async (only: WorkflowNode, rest: object = {}): Promise<Snapshot> => {
     const { snapshot } = await runOf(api(), workflow([only]), rest);

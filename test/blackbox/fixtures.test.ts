@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Answer, Api } from '../support/api.ts';
 import { WORKFLOWS } from '../support/definitions.ts';
 import { publicFixtures } from '../support/public-fixtures.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onOneStore } from '../support/stores.ts';
 
 /** execution.md 4.2: the fixtures that suites start by name do what the scenarios about them expect. */
 
@@ -12,7 +12,7 @@ type Body = Answer['body'];
 /** Its config has what looks like a secret, which no tenant may register. */
 const CANARY = 'openwop-smoke-cost-emit';
 
-onEachStore('the fixtures', (host) => {
+onOneStore('the fixtures', (host) => {
   const api = (): Api => host().as('editor');
   const perform = async (workflowId: string, rest: object = {}): Promise<{ run: Body; events: Body[] }> => {
     const runId = await api().run(workflowId, rest);

@@ -3,7 +3,7 @@ import type { Answer, Api } from '../support/api.ts';
 import { edge, node, register, unique, workflow } from '../support/definitions.ts';
 import { approval, resolve, waits } from '../support/interrupts.ts';
 import { loadSchemas } from '../support/schemas.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onOneStore } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
 /** execution.md 4.4 and 6.4, learning.md 5.17: handoffs to workers, their joins and verdicts. */
@@ -24,7 +24,7 @@ function led(supervisor: object, dispatch: object = {}, more: object = {}) {
   return workflow(nodes, [edge('supervisor', 'dispatch'), edge('dispatch', 'supervisor')], more);
 }
 
-onEachStore('handoffs', (host) => {
+onOneStore('handoffs', (host) => {
   const api = (): Api => host().as('editor');
   const finish = async (workflowId: string) => {
     const snapshot = await api().ended(await api().run(workflowId));

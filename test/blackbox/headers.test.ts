@@ -2,14 +2,14 @@ import { expect, it } from 'vitest';
 import { expectRefusal } from '../support/envelope.ts';
 import { KEYS } from '../support/host.ts';
 import { exchange, parseAnswer } from '../support/raw.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onOneStore } from '../support/stores.ts';
 
 /** What every answer carries, and what a request may not say twice. */
 
 const NO_BODY = 'Host: a\r\nConnection: close';
 const KEY = `Authorization: Bearer ${KEYS.editor.key}`;
 
-onEachStore('headers', (host) => {
+onOneStore('headers', (host) => {
   const ask = async (head: string) => parseAnswer(await exchange(host().url, `${head}\r\n\r\n`));
 
   it.each([

@@ -6,7 +6,7 @@ import { copiesOf, readStore, writeStore } from '../support/database.ts';
 import { node, register, unique, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { startTestHost } from '../support/host.ts';
-import { onEachStore, STORES } from '../support/stores.ts';
+import { onEachStore, storesFor } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
 /** Heartbeats over the wire: a tick happens once, a change starts one run, and nothing happens where nothing changed. */
@@ -243,7 +243,7 @@ it('a look that takes too long is given up when discovery says, as suites try it
   });
 });
 
-describe.each(STORES)('the seam of heartbeats, on %s', (kind) => {
+describe.each(storesFor('the seam of heartbeats'))('the seam of heartbeats, on %s', (kind) => {
   it('is not there without its switch', async () => {
     const host = await startTestHost(kind, inject('postgresUrl'), { conformance: false });
     const answer = await host.as('editor').post('/v1/host/sample/heartbeat/tick', { heartbeatId: 'a' });

@@ -13,13 +13,13 @@ import {
   waits,
 } from '../support/interrupts.ts';
 import { loadSchemas } from '../support/schemas.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onEachStore, onOneStore } from '../support/stores.ts';
 
 /** durability.md 1: what nodes ask, who may answer, and what an answer does. */
 
 const ORDER = { orderId: 'fixture-order-1', status: 'completed' };
 
-onEachStore('kinds of interrupts', (host) => {
+onOneStore('kinds of interrupts', (host) => {
   const api = () => host().as('editor');
   const registered = (...nodes: Parameters<typeof workflow>[0]) =>
     register(api(), workflow(nodes, line(...nodes.map(({ id }) => id))));
@@ -498,7 +498,7 @@ onEachStore('a parent and a child that waits', (host) => {
   });
 });
 
-onEachStore('what interrupts leave in the log', (host) => {
+onOneStore('what interrupts leave in the log', (host) => {
   const schemas = loadSchemas();
   const api = () => host().as('editor');
 

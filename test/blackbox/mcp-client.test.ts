@@ -10,7 +10,7 @@ import { approval, waits } from '../support/interrupts.ts';
 import { McpHttpServer } from '../support/mcp-http.ts';
 import { ModelServer } from '../support/model-server.ts';
 import { loadSchemas } from '../support/schemas.ts';
-import { STORES } from '../support/stores.ts';
+import { STORES, storesFor } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
 /**
@@ -29,7 +29,7 @@ const invoke = (serverId: string, toolName: string, args: object = {}, config: o
     inputs: { args: fixed(args) },
   });
 
-describe.each(STORES)('tools of MCP servers, on %s', (kind) => {
+describe.each(storesFor('tools of MCP servers'))('tools of MCP servers, on %s', (kind) => {
   let server: McpHttpServer;
   let guarded: McpHttpServer;
   let model: ModelServer;

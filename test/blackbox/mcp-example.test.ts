@@ -2,11 +2,11 @@ import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { KEYS } from '../support/host.ts';
 import { runProgram } from '../support/process.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onOneStore } from '../support/stores.ts';
 
 const FOLDER = fileURLToPath(new URL('../../examples/mcp-tool/', import.meta.url));
 
-onEachStore('the example of a workflow that is a tool', (host) => {
+onOneStore('the example of a workflow that is a tool', (host) => {
   it('prints what its page says', async () => {
     const environment = { CAPSTAN_URL: host().url, CAPSTAN_KEY: KEYS.editor.key };
     const { code, output } = await runProgram([], environment, { path: 'call.mjs', folder: FOLDER });

@@ -6,7 +6,7 @@ import type { Answer } from '../support/api.ts';
 import { freshFolder } from '../support/database.ts';
 import { fixed, node, register, workflow } from '../support/definitions.ts';
 import { startTestHost, type TestHost } from '../support/host.ts';
-import { STORES } from '../support/stores.ts';
+import { storesFor } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
 /**
@@ -18,7 +18,7 @@ const program = (name: string): string =>
   fileURLToPath(new URL(`../../node_modules/@modelcontextprotocol/${name}/dist/index.js`, import.meta.url));
 const PLAIN = { command: process.execPath, env: {}, secrets: [], timeoutMs: 30_000 };
 
-describe.each(STORES)('published MCP servers, on %s', (kind) => {
+describe.each(storesFor('published MCP servers'))('published MCP servers, on %s', (kind) => {
   const folder = freshFolder();
   // The server compares paths after it has followed links.
   const path = realpathSync(folder.path);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
 import type { Answer, Api } from '../support/api.ts';
 import { loadSchemas } from '../support/schemas.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onOneStore } from '../support/stores.ts';
 
 /** What a conformance suite sees of the envelope rules, through the model that it programs. */
 
@@ -13,7 +13,7 @@ const NODE = 'structured-call';
 const PROGRAM = '/v1/host/sample/test/mock-ai/program';
 const BUDGET = `/v1/host/sample/test/mock-ai/last-dispatch-budget?nodeId=${NODE}`;
 
-onEachStore('the programmed model', (host) => {
+onOneStore('the programmed model', (host) => {
   const api = (): Api => host().as('editor');
   const perform = async (fixture: string, program: object[]) => {
     expect((await api().post(PROGRAM, { nodeId: NODE, program })).status).toBe(200);

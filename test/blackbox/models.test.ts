@@ -8,7 +8,7 @@ import { fixed, line, node, register, unique, workflow } from '../support/defini
 import { KEYS } from '../support/host.ts';
 import { ModelServer } from '../support/model-server.ts';
 import { type HostProcess, runProgram, spawnHost } from '../support/process.ts';
-import { STORES } from '../support/stores.ts';
+import { STORES, storesFor } from '../support/stores.ts';
 import { Stream } from '../support/stream.ts';
 import { until } from '../support/until.ts';
 
@@ -33,7 +33,7 @@ const types = (events: readonly Body[]): string[] => events.map(({ type }) => ty
 const payloads = (events: readonly Body[], type: string): Body[] =>
   events.filter((event) => event.type === type).map(({ payload }) => payload);
 
-describe.each(STORES)('models, on %s', (kind) => {
+describe.each(storesFor('models'))('models, on %s', (kind) => {
   const folder = freshFolder();
   let server: ModelServer;
   let host: HostProcess;

@@ -3,9 +3,10 @@ import type { WorkflowNode } from '../../src/protocol/running/workflows.ts';
 import type { Answer, Api } from '../support/api.ts';
 import { freshDatabase, freshFolder } from '../support/database.ts';
 import { expression, fixed, line, node, register, unique, variable, workflow } from '../support/definitions.ts';
+import type { TestHost } from '../support/host.ts';
 import { spawnHost } from '../support/process.ts';
 import { Receiver } from '../support/receiver.ts';
-import { onEachStore, STORES } from '../support/stores.ts';
+import { onEachStore, onOneStore, STORES } from '../support/stores.ts';
 
 type Body = Answer['body'];
 
@@ -15,7 +16,8 @@ const FOR_EACH = 'vendor.capstan.flow.for-each';
 const setResult = (text: string): WorkflowNode =>
   node('set', 'core.setVariable', { config: { name: 'result' }, inputs: { value: expression(text) } });
 
-onEachStore('nodes', (host) => {
+/** What a test says to the host again and again. */
+function speaksTo(host: () => TestHost) {
   const api = (): Api => host().as('editor');
   const ended = async (workflowId: string, inputs: object = {}): Promise<Body> =>
     api().ended(await api().run(workflowId, { inputs }));
@@ -24,13 +26,13 @@ onEachStore('nodes', (host) => {
     expect(fork.status, fork.text).toBe(201);
     return api().ended(fork.body.runId);
   };
-  /** The children of a run, in the order in which it asked for them. */
-  const dispatched = async (runId: string): Promise<string[]> =>
-    (await api().events(runId)).flatMap(({ type, payload }) =>
-      type === 'node.dispatched' ? [payload.childRunId] : [],
-    );
   const shape = async (runId: string): Promise<object[]> =>
     (await api().events(runId)).map(({ type, nodeId, payload }) => ({ type, nodeId, payload }));
+  return { api, ended, replayed, shape };
+}
+
+onOneStore('nodes', (host) => {
+  const { api, ended, replayed, shape } = speaksTo(host);
 
   it('that work on data are put together to a report, which a replay repeats', async () => {
     const report = await register(
@@ -69,17 +71,6 @@ onEachStore('nodes', (host) => {
     expect(run.nodeStates.teams.outputs).toEqual({ groups: [{ key: 'north', count: 2, total: 30 }] });
     expect(run.nodeStates.check.outputs).toEqual({ valid: true, errors: [] });
     expect(await shape((await replayed(run.runId)).runId)).toEqual(await shape(run.runId));
-  });
-
-  it.each([
-    ['core.delay', { delayMs: 0.5 }],
-    ['core.flow.wait', { mode: 'duration', seconds: 0.0015 }],
-    ['vendor.capstan.memory.remember', { memoryRef: 'moments', ttlSeconds: 0.0015 }],
-    ['core.storage.kv-set', { ttlSeconds: 0.0015 }],
-  ])('take parts of a millisecond: %s', async (typeId, config) => {
-    const inputs = { key: fixed('moment'), value: fixed(1), content: fixed('soon over') };
-    const run = await ended(await register(api(), workflow([node('a', typeId, { config, inputs })])));
-    expect(run.status).toBe('completed');
   });
 
   it.each([
@@ -177,6 +168,75 @@ onEachStore('nodes', (host) => {
       workflow([node('ask', 'core.openwop.http.fetch', { config: { url: 'https://api.example', headers } })]),
     );
     expect(answer.status).toBe(422);
+  });
+
+  const runsCode = (code: string, more: object = {}): Promise<string> =>
+    register(
+      api(),
+      workflow([
+        node('code', 'vendor.capstan.code.javascript', {
+          config: { code, ...more },
+          inputs: { lines: variable('lines', true) },
+        }),
+      ]),
+    );
+
+  it('run programs of their authors, which a replay repeats, and which reach nothing', async () => {
+    const id = await runsCode(`
+      const total = inputs.lines.reduce((sum, { price, count }) => sum + price * count, 0);
+      return { total, at: Date.now(), draw: Math.random(), host: typeof process + typeof fetch };
+    `);
+    const run = await ended(id, {
+      lines: [
+        { price: 2, count: 3 },
+        { price: 1, count: 1 },
+      ],
+    });
+    expect(run.nodeStates.code.outputs).toEqual({
+      total: 7,
+      at: Date.parse(run.nodeStates.code.startedAt),
+      draw: expect.any(Number),
+      host: 'undefinedundefined',
+    });
+    expect(await shape((await replayed(run.runId)).runId)).toEqual(await shape(run.runId));
+    expect((await ended(await runsCode('return [1];'))).nodeStates.code.outputs).toEqual({ result: [1] });
+  });
+
+  it('end programs that do not end or take too much, and tell what is wrong with others', async () => {
+    for (const [code, config, error] of [
+      ['for (;;) {}', { timeoutMs: 1_000 }, 'sandbox_timeout'],
+      [
+        'const a = []; for (;;) a.push(a.length / 3, a.length / 7);',
+        { memoryMb: 16, timeoutMs: 20_000 },
+        'sandbox_memory_exceeded',
+      ],
+      ['return inputs.absent.member;', {}, 'code_error'],
+    ] as const) {
+      const run = await ended(await runsCode(code, config));
+      expect(run).toMatchObject({ status: 'failed', error: { code: error } });
+    }
+  });
+});
+
+/** Nodes that keep something, or start runs. */
+onEachStore('nodes', (host) => {
+  const { api, ended, replayed, shape } = speaksTo(host);
+
+  /** The children of a run, in the order in which it asked for them. */
+  const dispatched = async (runId: string): Promise<string[]> =>
+    (await api().events(runId)).flatMap(({ type, payload }) =>
+      type === 'node.dispatched' ? [payload.childRunId] : [],
+    );
+
+  it.each([
+    ['core.delay', { delayMs: 0.5 }],
+    ['core.flow.wait', { mode: 'duration', seconds: 0.0015 }],
+    ['vendor.capstan.memory.remember', { memoryRef: 'moments', ttlSeconds: 0.0015 }],
+    ['core.storage.kv-set', { ttlSeconds: 0.0015 }],
+  ])('take parts of a millisecond: %s', async (typeId, config) => {
+    const inputs = { key: fixed('moment'), value: fixed(1), content: fixed('soon over') };
+    const run = await ended(await register(api(), workflow([node('a', typeId, { config, inputs })])));
+    expect(run.status).toBe('completed');
   });
 
   /** One workflow a step: what each run did is in its outputs. */
@@ -278,53 +338,6 @@ onEachStore('nodes', (host) => {
     expect(counted.map(({ status }) => status)).toEqual(counted.map(() => 200));
     expect((await call('tenant-b', 'get', {})).body).toMatchObject({ value: 20 });
     expect((await call('tenant-b', 'set', { key: 'a'.repeat(600), value: 1 })).status).toBe(400);
-  });
-
-  const runsCode = (code: string, more: object = {}): Promise<string> =>
-    register(
-      api(),
-      workflow([
-        node('code', 'vendor.capstan.code.javascript', {
-          config: { code, ...more },
-          inputs: { lines: variable('lines', true) },
-        }),
-      ]),
-    );
-
-  it('run programs of their authors, which a replay repeats, and which reach nothing', async () => {
-    const id = await runsCode(`
-      const total = inputs.lines.reduce((sum, { price, count }) => sum + price * count, 0);
-      return { total, at: Date.now(), draw: Math.random(), host: typeof process + typeof fetch };
-    `);
-    const run = await ended(id, {
-      lines: [
-        { price: 2, count: 3 },
-        { price: 1, count: 1 },
-      ],
-    });
-    expect(run.nodeStates.code.outputs).toEqual({
-      total: 7,
-      at: Date.parse(run.nodeStates.code.startedAt),
-      draw: expect.any(Number),
-      host: 'undefinedundefined',
-    });
-    expect(await shape((await replayed(run.runId)).runId)).toEqual(await shape(run.runId));
-    expect((await ended(await runsCode('return [1];'))).nodeStates.code.outputs).toEqual({ result: [1] });
-  });
-
-  it('end programs that do not end or take too much, and tell what is wrong with others', async () => {
-    for (const [code, config, error] of [
-      ['for (;;) {}', { timeoutMs: 1_000 }, 'sandbox_timeout'],
-      [
-        'const a = []; for (;;) a.push(a.length / 3, a.length / 7);',
-        { memoryMb: 16, timeoutMs: 20_000 },
-        'sandbox_memory_exceeded',
-      ],
-      ['return inputs.absent.member;', {}, 'code_error'],
-    ] as const) {
-      const run = await ended(await runsCode(code, config));
-      expect(run).toMatchObject({ status: 'failed', error: { code: error } });
-    }
   });
 
   /** A child that doubles its item, or fails on a negative one. */

@@ -14,7 +14,7 @@ import { IssuerKeyRing, type Signing, startIssuer, type TestIssuer } from '../su
 import { stillClock } from '../support/manual-clock.ts';
 import { spawnHost } from '../support/process.ts';
 import { loadSchemas } from '../support/schemas.ts';
-import { STORES } from '../support/stores.ts';
+import { STORES, storesFor } from '../support/stores.ts';
 
 /** core.md 4.6: people sign in with an issuer of theirs. The issuer is a real one, on this machine. */
 
@@ -70,7 +70,7 @@ function expectNothingOf(credential: string, { text, headers }: Answer): void {
   expect(said).not.toContain(MARKER);
 }
 
-describe.each(STORES)('a token, on %s', (kind) => {
+describe.each(storesFor('a token'))('a token, on %s', (kind) => {
   const { clock, advance } = movableClock();
   let host: TestHost;
   beforeAll(async () => {

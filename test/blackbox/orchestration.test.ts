@@ -6,7 +6,7 @@ import { startTestHost, type TestHost } from '../support/host.ts';
 import { approval, resolve, waitingRun, waits } from '../support/interrupts.ts';
 import { ModelServer } from '../support/model-server.ts';
 import { loadSchemas } from '../support/schemas.ts';
-import { STORES } from '../support/stores.ts';
+import { storesFor } from '../support/stores.ts';
 
 /** execution.md 4.4 and 6.4: runs that a supervisor leads. */
 
@@ -29,7 +29,7 @@ function led(plan: object, dispatch: object = {}, more: object = {}) {
 const sends = (...nextWorkerIds: string[]) => ({ kind: 'next-worker', nextWorkerIds });
 const DONE = { kind: 'terminate' };
 
-describe.each(STORES)('runs with a supervisor, on %s', (kind) => {
+describe.each(storesFor('runs with a supervisor'))('runs with a supervisor, on %s', (kind) => {
   let host: TestHost;
   let server: ModelServer;
   beforeAll(async () => {

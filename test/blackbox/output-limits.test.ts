@@ -14,7 +14,7 @@ import {
   workflow,
 } from '../support/definitions.ts';
 import { spawnHost } from '../support/process.ts';
-import { onEachStore, STORES } from '../support/stores.ts';
+import { onOneStore, STORES } from '../support/stores.ts';
 
 type Body = Answer['body'];
 
@@ -93,7 +93,7 @@ const EXPLOSIONS: readonly [string, Partial<WorkflowNode>, object][] = [
   ['vendor.capstan.code.javascript', { config: { code: "return { text: 'x'.repeat(500000) };" } }, {}],
 ];
 
-onEachStore(
+onOneStore(
   'output limits',
   (host) => {
     const api = (): Api => host().as('editor');

@@ -3,7 +3,7 @@ import { defineNode, fatal, type OwnNode, ownNodes, retryable, Type } from '../.
 import type { Api } from '../support/api.ts';
 import { node, register, unique, workflow } from '../support/definitions.ts';
 import { eventsOf, resolve, waits } from '../support/interrupts.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onOneStore } from '../support/stores.ts';
 
 /** Goal: code of an operator's own is a node like any other. Method: nodes that count what they do to the world. */
 
@@ -82,7 +82,7 @@ const slow = defineNode({
 
 const NODES: readonly OwnNode[] = [double, liar, pay, failing, slow];
 
-onEachStore(
+onOneStore(
   'a node of your own',
   (host) => {
     const owner = (): Api => host().as('owner');

@@ -7,7 +7,7 @@ import { expectRefusal } from '../support/envelope.ts';
 import { startTestHost } from '../support/host.ts';
 import { approval, resolve, waitingRun } from '../support/interrupts.ts';
 import { loadSchemas } from '../support/schemas.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onEachStore, onOneStore } from '../support/stores.ts';
 
 /** execution.md 7 and learning.md 5.5: what runs make of prompt templates, and what their logs tell of it. */
 
@@ -35,7 +35,7 @@ async function ranWith(api: Api, definition: WorkflowDefinition, rest: object = 
 const speaker = (config: object, more: object = {}): ReturnType<typeof node> =>
   node('speak', MOCK_AI, { config: config as Record<string, unknown>, ...more });
 
-onEachStore('prompts of runs', (host) => {
+onOneStore('prompts of runs', (host) => {
   const api = (): Api => host().as('editor');
 
   describe('that suites know', () => {
@@ -343,6 +343,19 @@ onEachStore('prompts of runs', (host) => {
     });
   });
 
+  it('are told of by streams for those who look closely, and by no others', async () => {
+    const runId = await api().run('conformance-prompt-end-to-end');
+    await api().ended(runId);
+    const typesOf = async (mode: string): Promise<(string | undefined)[]> =>
+      (await api().frames(`/v1/runs/${runId}/events?streamMode=${mode}`)).frames.map(({ event }) => event);
+    expect(await typesOf('debug')).toEqual(expect.arrayContaining(['agent.promptResolved', 'prompt.composed']));
+    expect(await typesOf('updates')).not.toContain('prompt.composed');
+  });
+});
+
+onEachStore('prompts of runs', (host) => {
+  const api = (): Api => host().as('editor');
+
   describe('are what the library has', () => {
     const promptIn = ({ events }: Body): string => of(events, 'prompt.composed')[0]?.composed;
 
@@ -413,15 +426,6 @@ onEachStore('prompts of runs', (host) => {
         expect(shape(replayed.events), `from ${fromSeq}`).toEqual(shape(source.events));
       }
     });
-  });
-
-  it('are told of by streams for those who look closely, and by no others', async () => {
-    const runId = await api().run('conformance-prompt-end-to-end');
-    await api().ended(runId);
-    const typesOf = async (mode: string): Promise<(string | undefined)[]> =>
-      (await api().frames(`/v1/runs/${runId}/events?streamMode=${mode}`)).frames.map(({ event }) => event);
-    expect(await typesOf('debug')).toEqual(expect.arrayContaining(['agent.promptResolved', 'prompt.composed']));
-    expect(await typesOf('updates')).not.toContain('prompt.composed');
   });
 });
 

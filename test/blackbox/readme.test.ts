@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, expect, it } from 'vitest';
 import { freshFolder } from '../support/database.ts';
 import { KEYS } from '../support/host.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onOneStore } from '../support/stores.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const folder = freshFolder();
@@ -37,7 +37,7 @@ async function paste(lines: string, url: string): Promise<string> {
   return stdout;
 }
 
-onEachStore('the walk-through of the README', (host) => {
+onOneStore('the walk-through of the README', (host) => {
   it('works when it is pasted', async () => {
     const shown = await paste(walkThrough(), host().url);
     expect(shown).toContain('event: run.completed');

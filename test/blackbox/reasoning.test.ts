@@ -4,7 +4,7 @@ import { node, register, workflow } from '../support/definitions.ts';
 import { startTestHost, type TestHost } from '../support/host.ts';
 import { killableHosts } from '../support/killed.ts';
 import { ModelServer, type Speech } from '../support/model-server.ts';
-import { STORES } from '../support/stores.ts';
+import { storesFor } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
 /**
@@ -35,7 +35,7 @@ const models = (server: ModelServer, names: string[]) => [
 const agent = (model: string, more: object = {}) =>
   workflow([node('agent', 'core.agents.run', { config: { provider: 'acme', model, systemPrompt: 'Sort.', ...more } })]);
 
-describe.each(STORES)('the reasoning of a model, on %s', (kind) => {
+describe.each(storesFor('the reasoning of a model'))('the reasoning of a model, on %s', (kind) => {
   let server: ModelServer;
   let host: TestHost;
   beforeAll(async () => {

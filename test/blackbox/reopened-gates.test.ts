@@ -4,7 +4,7 @@ import type { Answer, Api } from '../support/api.ts';
 import { edge, expression, line, node, register, variable, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { approval, governanceGate, interrupt, resolve, waitingRun, waits } from '../support/interrupts.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onOneStore } from '../support/stores.ts';
 
 /** An approval is for the definition, inputs and options that its gate saw: a fork that changes them asks again. */
 
@@ -45,7 +45,7 @@ const GATES: readonly [string, WorkflowNode, readonly (readonly ['owner' | 'revi
   ],
 ];
 
-onEachStore('a fork past a gate', (host) => {
+onOneStore('a fork past a gate', (host) => {
   const api = (): Api => host().as('editor');
   const fork = (runId: string, body: object): Promise<Answer> => api().post(`/v1/runs/${runId}:fork`, body);
   const forked = async (runId: string, body: object): Promise<string> => {

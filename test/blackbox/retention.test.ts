@@ -6,7 +6,7 @@ import { expectRefusal } from '../support/envelope.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { spawnHost } from '../support/process.ts';
-import { onEachStore, STORES } from '../support/stores.ts';
+import { onEachStore, onOneStore, STORES } from '../support/stores.ts';
 import { Stream } from '../support/stream.ts';
 import { until } from '../support/until.ts';
 
@@ -285,7 +285,7 @@ describe('the time that runs are kept', () => {
   });
 });
 
-onEachStore(
+onOneStore(
   'a host that may be run for others',
   (host) => {
     const api = (): Api => host().as('editor');

@@ -4,7 +4,7 @@ import { edge, fixed, node, register, unique, variable, workflow } from '../supp
 import { expectRefusal } from '../support/envelope.ts';
 import { HeldNodes } from '../support/held-nodes.ts';
 import { KEYS, startTestHost } from '../support/host.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onEachStore, onOneStore } from '../support/stores.ts';
 
 /** core.md 2.1 to 2.10 and 7: starting, reading, steering and finding runs. */
 
@@ -16,7 +16,7 @@ const typesOf = (events: readonly Answer['body'][]): string[] => events.map(({ t
 const ofType = (events: readonly Answer['body'][], type: string): Answer['body'][] =>
   events.filter((event) => event.type === type);
 
-onEachStore('starting a run', (host) => {
+onOneStore('starting a run', (host) => {
   const api = (): Api => host().as('editor');
 
   it('answers 201 with an id, a live status and absolute URLs on the origin of the request', async () => {
@@ -133,7 +133,7 @@ describe('the origin in URLs', () => {
   });
 });
 
-onEachStore('run options', (host) => {
+onOneStore('run options', (host) => {
   const api = (): Api => host().as('editor');
   const withConfigurable = (configurable: object, by: Api = api()): Promise<Answer> =>
     by.post(RUNS, noop({ configurable }));
@@ -277,7 +277,7 @@ onEachStore('run options', (host) => {
   });
 });
 
-onEachStore('caps', (host) => {
+onOneStore('caps', (host) => {
   const api = (): Api => host().as('editor');
 
   it('stop a run before the node that would be one too many', async () => {
@@ -354,7 +354,7 @@ describe('the ceilings of the host', () => {
   });
 });
 
-onEachStore('a snapshot', (host) => {
+onOneStore('a snapshot', (host) => {
   const api = (): Api => host().as('editor');
 
   it('has the required fields and says what the run is', async () => {
@@ -954,7 +954,7 @@ onEachStore('exclusive scopes', (host) => {
   });
 });
 
-onEachStore('surfaces for test keys', (host) => {
+onOneStore('surfaces for test keys', (host) => {
   const test = (): Api => host().as('test');
   const streamText = (mockProvider: object, by: Api = test()): Promise<Answer> =>
     by.post(RUNS, { workflowId: 'conformance-stream-text', configurable: { mockProvider } });
@@ -1231,7 +1231,7 @@ onEachStore('finding runs', (host) => {
   });
 });
 
-onEachStore('the fixtures', (host) => {
+onOneStore('the fixtures', (host) => {
   const api = (): Api => host().as('editor');
   const finish = async (
     id: string,

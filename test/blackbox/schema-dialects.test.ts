@@ -3,7 +3,7 @@ import type { Api } from '../support/api.ts';
 import { fixed, node, register, WORKFLOWS, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { clarification, resolve, waitingRun } from '../support/interrupts.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onOneStore } from '../support/stores.ts';
 
 /**
  * Goal: a schema works wherever this host takes one, whichever dialect its `$schema` names.
@@ -19,7 +19,7 @@ const DIALECTS = [
 ];
 const VALIDATE = 'core.openwop.data.json-schema-validate';
 
-onEachStore('a schema with a dialect', (host) => {
+onOneStore('a schema with a dialect', (host) => {
   const api = (): Api => host().as('editor');
 
   it.each(DIALECTS)('is taken wherever schemas are: %s', async ($schema) => {

@@ -12,7 +12,7 @@ import {
   workflow,
 } from '../support/definitions.ts';
 import { loadSchemas } from '../support/schemas.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onOneStore } from '../support/stores.ts';
 
 /**
  * Everything the host really sends is held against the protocol's published schemas, or against the project's own
@@ -104,7 +104,7 @@ async function runEverything(api: Api, test: Api): Promise<{ api: Api; runId: st
   return runs;
 }
 
-onEachStore(`what the host sends, by the schemas of ${schemas.from}`, (host) => {
+onOneStore(`what the host sends, by the schemas of ${schemas.from}`, (host) => {
   let everything: Promise<{ api: Api; runId: string }[]> | undefined;
   const runs = (): Promise<{ api: Api; runId: string }[]> => {
     everything ??= runEverything(host().as('editor'), host().as('test'));

@@ -3,7 +3,7 @@ import type { Answer, Api } from '../support/api.ts';
 import { unique, WORKFLOWS } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { KEYS } from '../support/host.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onOneStore } from '../support/stores.ts';
 
 /** The seams by which conformance suites witness what discovery claims: each does the real thing. */
 
@@ -11,7 +11,7 @@ type Body = Answer['body'];
 
 const SAMPLE = '/v1/host/sample';
 
-onEachStore('the test seams', (host) => {
+onOneStore('the test seams', (host) => {
   const api = (): Api => host().as('editor');
   const seam = (path: string, body: object = {}, by = api()): Promise<Answer> => by.post(`${SAMPLE}/${path}`, body);
   const logOf = async (runId: string, query = '', by = api()): Promise<Body[]> => {

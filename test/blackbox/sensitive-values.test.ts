@@ -13,7 +13,7 @@ import {
   variable,
   workflow,
 } from '../support/definitions.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onOneStore } from '../support/stores.ts';
 
 type Body = Answer['body'];
 
@@ -101,7 +101,7 @@ const WAYS: readonly [string, readonly WorkflowNode[]][] = [
   ],
 ];
 
-onEachStore('sensitive values', (host) => {
+onOneStore('sensitive values', (host) => {
   const api = (): Api => host().as('editor');
   const run = async (definition: WorkflowDefinition, inputs: object = INPUTS): Promise<Body> => {
     await register(api(), definition);

@@ -3,7 +3,7 @@ import type { Answer, Api } from '../support/api.ts';
 import { fixed, line, node, register, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { loadSchemas } from '../support/schemas.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onOneStore } from '../support/stores.ts';
 
 /** Time travel: a run as it was after each of its events. */
 
@@ -11,7 +11,7 @@ const schemas = loadSchemas();
 const set = (id: string, value: unknown) =>
   node(id, 'core.setVariable', { config: { name: 'x' }, inputs: { value: fixed(value) } });
 
-onEachStore('a run as it was', (host) => {
+onOneStore('a run as it was', (host) => {
   const api = (): Api => host().as('editor');
   const state = (runId: string, sequence: unknown, by: Api = api()): Promise<Answer> =>
     by.get(`/v1/host/capstan/runs/${runId}/state?sequence=${sequence}`);

@@ -5,7 +5,7 @@ import { startTestHost, type TestHost } from '../support/host.ts';
 import { McpHttpServer } from '../support/mcp-http.ts';
 import { ModelServer } from '../support/model-server.ts';
 import { type Arrival, Receiver } from '../support/receiver.ts';
-import { STORES } from '../support/stores.ts';
+import { storesFor } from '../support/stores.ts';
 
 /** durability.md 8.1: a trace context comes in with a request, goes out with its answer, and through with the run. */
 
@@ -21,7 +21,7 @@ const MALFORMED = [
   `ff-${TRACE_ID}-${SPAN_ID}-01`,
 ];
 
-describe.each(STORES)('a trace context, on %s', (kind) => {
+describe.each(storesFor('a trace context'))('a trace context, on %s', (kind) => {
   let host: TestHost;
   let world: Receiver;
   let mcp: McpHttpServer;

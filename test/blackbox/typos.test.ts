@@ -12,7 +12,7 @@ import {
   workflow,
 } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onOneStore } from '../support/stores.ts';
 
 /** What an author may get wrong: mistakes are refused, doubts are warnings in the answer. */
 
@@ -24,7 +24,7 @@ const branch = (text: string) =>
     DECLARED,
   );
 
-onEachStore('typos', (host) => {
+onOneStore('typos', (host) => {
   const api = () => host().as('editor');
 
   it.each([
@@ -129,7 +129,7 @@ onEachStore('typos', (host) => {
   });
 });
 
-onEachStore('a workflow as authors write it', (host) => {
+onOneStore('a workflow as authors write it', (host) => {
   const api = () => host().as('editor');
   const least = (id: string) => ({
     $schema: '/schemas/workflow.json',

@@ -8,7 +8,7 @@ import { freshFolder } from '../support/database.ts';
 import { node, WORKFLOWS, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { setGoal } from '../support/goals.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onOneStore } from '../support/stores.ts';
 
 /** A misspelt key would change nothing, and nobody would notice: a gate that should need two votes opens with one. */
 
@@ -91,7 +91,7 @@ const MISSPELT: readonly (readonly [what: string, definition: WorkflowDefinition
   ],
 ];
 
-onEachStore('unknown keys', (host) => {
+onOneStore('unknown keys', (host) => {
   const editor = (): Api => host().as('editor');
 
   it.each(MISSPELT)(

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { node, register, variable, workflow } from '../support/definitions.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onOneStore } from '../support/stores.ts';
 
-onEachStore(
+onOneStore(
   'the watchdog',
   (host) => {
     it('names the node type that kept the event loop from turning, and no tenant, workflow or run', async () => {

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Api } from '../support/api.ts';
 import { node, register, WORKFLOWS, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onEachStore, onOneStore } from '../support/stores.ts';
 
 /** What an editor of workflows needs: the versions of a workflow, the node types, and a check before anything is kept. */
 
@@ -55,7 +55,7 @@ onEachStore('the versions of a workflow', (host) => {
   });
 });
 
-onEachStore('checking a workflow', (host) => {
+onOneStore('checking a workflow', (host) => {
   const check = (definition: unknown, by: Api = host().as('editor')) => by.post(`${WORKFLOWS}:validate`, definition);
 
   it('answers with its warnings, and keeps nothing', async () => {
@@ -76,7 +76,7 @@ onEachStore('checking a workflow', (host) => {
   });
 });
 
-onEachStore('the node types of a host', (host) => {
+onOneStore('the node types of a host', (host) => {
   it('have the schemas of their configs, and their outputs where these are known', async () => {
     const { status, body } = await host().as('viewer').get('/v1/host/capstan/node-types');
     expect(status).toBe(200);

@@ -16,7 +16,7 @@ import {
 import { expectRefusal } from '../support/envelope.ts';
 import { startTestHost } from '../support/host.ts';
 import { approval, resolve, waitingRun } from '../support/interrupts.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onEachStore, onOneStore } from '../support/stores.ts';
 
 /** contract.md 3 and execution.md 1: registering, replacing and removing workflows. */
 
@@ -488,6 +488,29 @@ onEachStore('registering workflows', (host) => {
     expect(find('conformance-noop')).toMatchObject({ shared: true });
   });
 
+  // contract.md 3: lists are newest first.
+  it('lists newest first', async () => {
+    const ids = [unique('wf-b'), unique('wf-a'), unique('wf-c')];
+    for (const id of ids) await register(api(), { ...workflow([node('a')]), id });
+    const { items } = (await api().get(`${WORKFLOWS}?limit=3`)).body;
+    expect(items.map(({ id }: { id: string }) => id)).toEqual(ids.toReversed());
+  });
+});
+
+onOneStore('registering workflows', (host) => {
+  const api = (): Api => host().as('editor');
+  const post = (definition: unknown, by: Api = api()): Promise<Answer> => by.post(WORKFLOWS, definition);
+  const get = (id: string): Promise<Answer> => api().get(`/v1/workflows/${id}`);
+
+  it('lets a viewer read and not write', async () => {
+    const definition = workflow([node('a')]);
+    expectRefusal(await post(definition, host().as('viewer')), 403, 'forbidden');
+    await post(definition);
+    expect((await host().as('viewer').get(`/v1/workflows/${definition.id}`)).status).toBe(200);
+    const removed = await host().as('viewer').request('DELETE', `${WORKFLOWS}/${definition.id}`);
+    expectRefusal(removed, 403, 'forbidden');
+  });
+
   const wrong = WRONG.map(([what, definition, path, nodeId]) => ({ what, definition, path, nodeId }));
 
   it.each(wrong)('refuses $what with 422, and says where', async ({ definition, path, nodeId }) => {
@@ -554,15 +577,6 @@ onEachStore('registering workflows', (host) => {
     expect(snapshot.nodeStates.only.outputs.effectId).toMatch(/^[A-Za-z0-9_-]{43}$/);
   });
 
-  it('lets a viewer read and not write', async () => {
-    const definition = workflow([node('a')]);
-    expectRefusal(await post(definition, host().as('viewer')), 403, 'forbidden');
-    await post(definition);
-    expect((await host().as('viewer').get(`/v1/workflows/${definition.id}`)).status).toBe(200);
-    const removed = await host().as('viewer').request('DELETE', `${WORKFLOWS}/${definition.id}`);
-    expectRefusal(removed, 403, 'forbidden');
-  });
-
   it.each(MISSHAPEN)('refuses %s, and says where', async (_what, change, path) => {
     const answer = await post({ ...workflow([node('a')]), ...change });
     expect([400, 422]).toContain(answer.status);
@@ -577,14 +591,6 @@ onEachStore('registering workflows', (host) => {
   // contract.md 3: an invalid definition is 422 `validation_error` that names the node and field.
   it.each(MISSHAPEN)('refuses %s with 422', async (_what, change) => {
     expectRefusal(await post({ ...workflow([node('a')]), ...change }), 422, 'validation_error');
-  });
-
-  // contract.md 3: lists are newest first.
-  it('lists newest first', async () => {
-    const ids = [unique('wf-b'), unique('wf-a'), unique('wf-c')];
-    for (const id of ids) await register(api(), { ...workflow([node('a')]), id });
-    const { items } = (await api().get(`${WORKFLOWS}?limit=3`)).body;
-    expect(items.map(({ id }: { id: string }) => id)).toEqual(ids.toReversed());
   });
 });
 

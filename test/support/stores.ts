@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, inject } from 'vitest';
 import type { MountedWith } from '../../src/capabilities/index.ts';
 import type { Config } from '../../src/config.ts';
@@ -14,7 +15,37 @@ export function onEachStore(
   overrides: Partial<Config> = {},
   extra: readonly MountedWith<object>[] = [],
 ): void {
-  describe.each(STORES)(`${title}, on %s`, (kind) => {
+  onStores(STORES, title, scenarios, overrides, extra);
+}
+
+/** Runs scenarios in which the store cannot matter, as `onEachStore` does, on the store that `storesFor` gives. */
+export function onOneStore(
+  title: string,
+  scenarios: Scenarios,
+  overrides: Partial<Config> = {},
+  extra: readonly MountedWith<object>[] = [],
+): void {
+  onStores(storesFor(title), title, scenarios, overrides, extra);
+}
+
+/**
+ * Where scenarios run in which the store cannot matter: the title decides, so that about half of them are on each store
+ * and a failure repeats. With CAPSTAN_TEST_STORES=all they run on both.
+ */
+export function storesFor(title: string): readonly StoreKind[] {
+  if (process.env.CAPSTAN_TEST_STORES === 'all') return STORES;
+  const index = createHash('sha256').update(title).digest().readUInt32BE() % STORES.length;
+  return [STORES[index]!];
+}
+
+function onStores(
+  stores: readonly StoreKind[],
+  title: string,
+  scenarios: Scenarios,
+  overrides: Partial<Config>,
+  extra: readonly MountedWith<object>[],
+): void {
+  describe.each(stores)(`${title}, on %s`, (kind) => {
     let host: TestHost | undefined;
     beforeAll(async () => {
       host = await startTestHost(kind, inject('postgresUrl'), overrides, undefined, extra);

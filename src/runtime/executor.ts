@@ -1,5 +1,4 @@
 import { InvariantViolation } from '../engine/assert.ts';
-import { statusOf } from '../engine/run/run.ts';
 import { ENGINE_VERSION } from '../protocol/running/runs.ts';
 import { countHosts, deleteOtherHosts, keepAlive, removeHost } from '../store/hosts.ts';
 import {
@@ -17,7 +16,7 @@ import type { Unit } from '../store/sql.ts';
 import { NoSpace } from '../store/store.ts';
 import { type Cancel, sleep } from '../system/clock.ts';
 import { TemporaryFailure } from '../system/temporary-failure.ts';
-import { type Change, withResult } from './change.ts';
+import type { Change } from './change.ts';
 import { Claims, returnOrphans } from './claims.ts';
 import type { CreatedRun } from './creation.ts';
 import { Drive, type DriveOptions, RunStalls } from './drive.ts';
@@ -83,7 +82,6 @@ export class Executor {
   readonly #places: Places;
   readonly #claims: Claims;
   readonly #firstSteps: FirstSteps;
-  readonly #idle: (() => void)[] = [];
   readonly #stop = new AbortController();
   #state: 'new' | 'working' | 'stopping' = 'new';
   #polling: 'no' | 'yes' | 'again' = 'no';
@@ -143,9 +141,9 @@ export class Executor {
     this.#timer?.cancel();
     for (const { drive } of this.#active.values()) drive?.stop({ cut: false });
     this.#stop.abort();
-    if (!(await this.#isIdleWithin(graceMs))) {
+    if (!(await this.#places.isEmptyWithin(this.#runtime.clock, graceMs))) {
       for (const { drive } of this.#active.values()) drive?.stop({ cut: true });
-      await this.#isIdleWithin(ABORT_MS);
+      await this.#places.isEmptyWithin(this.#runtime.clock, ABORT_MS);
     }
     this.#heartbeat?.();
     await this.#leave();
@@ -164,15 +162,9 @@ export class Executor {
     return startRun(this.#runtime, created, this.#placementOf(created));
   }
 
-  /**
-   * Starts a run that may have ended when it is stored. Nothing that the end of the run must find, such as a lock that it
-   * gives back, may be written in the same unit.
-   */
+  /** Starts a run that may have ended when it is stored: nothing that its end must find is written in the same unit. */
   startAlone(created: CreatedRun): Change<StartedRun> {
-    const placement = this.#placementOf(created);
-    const status = statusOf(created.held.run);
-    const begun = typeof placement === 'object' ? this.#firstSteps.take(created) : created;
-    return withResult(startRun(this.#runtime, begun, placement), (started) => ({ ...started, status }));
+    return this.#firstSteps.start(created, this.#placementOf(created));
   }
 
   #placementOf({ held }: CreatedRun): Placement {
@@ -413,18 +405,6 @@ export class Executor {
     if (due !== null) this.#pollAt(due);
     // Claiming had stopped at a limit, and a wake-up that came after the release reached nobody.
     if (wasAwaited || active.wasWoken || wasAtLimit) this.#poll();
-    if (this.#active.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
-  }
-
-  #isIdleWithin(ms: number): Promise<boolean> {
-    if (this.#active.size === 0) return Promise.resolve(true);
-    return new Promise((resolve) => {
-      const cancel = this.#runtime.clock.after(ms, () => resolve(false));
-      this.#idle.push(() => {
-        cancel();
-        resolve(true);
-      });
-    });
   }
 
   async #renewHeartbeat(): Promise<void> {

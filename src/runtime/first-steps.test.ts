@@ -2,7 +2,6 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { line, node, workflow } from '../../test/support/definitions.ts';
 import { registerShared } from '../../test/support/register-shared.ts';
 import { callerOf, openServiceHost } from '../../test/support/service-host.ts';
-import { NODES } from '../capabilities/running/nodes/standard.ts';
 import { makePlan } from '../engine/definition/plan.ts';
 import type { WorkflowDefinition } from '../protocol/running/workflows.ts';
 import { HOST_OWNER } from '../store/definitions.ts';
@@ -25,6 +24,12 @@ const look: NodeType = {
     return takesTime ? Promise.resolve(outcome) : outcome;
   },
 };
+const noop: NodeType = { typeId: 'core.noop', role: 'pure', run: () => ({ done: {} }) };
+const fail: NodeType = {
+  typeId: 'core.fail',
+  role: 'pure',
+  run: () => ({ failed: { code: 'as_told', message: 'This node always fails.' } }),
+};
 const act: NodeType = {
   typeId: 'test.act',
   role: 'side-effect',
@@ -33,7 +38,7 @@ const act: NodeType = {
     return { done: {} };
   },
 };
-const { host, store, clock, close } = await openServiceHost({ nodes: [...NODES, look, act] });
+const { host, store, clock, close } = await openServiceHost({ nodes: [noop, fail, look, act] });
 const { runtime, executor } = host;
 await executor.start();
 afterAll(async () => {

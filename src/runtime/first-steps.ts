@@ -1,11 +1,13 @@
 import type { PlannedNode } from '../engine/definition/plan.ts';
 import { next } from '../engine/run/next.ts';
 import { completeNode, failAttempt } from '../engine/run/outcome.ts';
+import { statusOf } from '../engine/run/run.ts';
 import type { NewEvent } from '../protocol/running/events.ts';
 import { FIRST_EPOCH } from '../store/queue.ts';
 import { sha256Hex } from '../system/digest.ts';
 import { recordAndApply } from './append.ts';
 import { Attempts } from './attempts.ts';
+import { type Change, withResult } from './change.ts';
 import type { CreatedRun } from './creation.ts';
 import { LeaseLost } from './effects/ledger.ts';
 import { nodeTypeIn } from './handoff-gate.ts';
@@ -14,6 +16,7 @@ import { isPure, type Outcome } from './node-type.ts';
 import type { Recorded } from './recording.ts';
 import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
+import { type Placement, type StartedRun, startRun } from './start-run.ts';
 
 /** Steps and time that a run may take before it is stored: whoever starts it waits, and so do others. */
 const STEPS_MAX = 25;
@@ -36,8 +39,14 @@ export class FirstSteps {
     this.#runtime = runtime;
   }
 
-  /** Takes the first steps of a run that is in memory only; returns it with the events of them. */
-  take({ held, recorded }: CreatedRun): CreatedRun {
+  /** Starts a run, after its first steps if this host drives it. Whoever starts it is told how it stood before them. */
+  start(created: CreatedRun, placement: Placement): Change<StartedRun> {
+    const status = statusOf(created.held.run);
+    const begun = typeof placement === 'object' ? this.#take(created) : created;
+    return withResult(startRun(this.#runtime, begun, placement), (started) => ({ ...started, status }));
+  }
+
+  #take({ held, recorded }: CreatedRun): CreatedRun {
     const { clock } = this.#runtime;
     const all = [...recorded];
     const attempts = this.#attemptsAt(held);

@@ -1,4 +1,5 @@
 import type { DueTenant } from '../store/queue.ts';
+import type { Clock } from '../system/clock.ts';
 import { EQUAL_WEIGHTS, shareOut, type WeightOf } from '../system/fair-queue.ts';
 
 /** How many work items one process handles at the same time. */
@@ -17,6 +18,7 @@ export class Places {
   readonly #weightOf: WeightOf;
   readonly #byKind = new Map<string, number>();
   readonly #byTenant = new Map<string, number>();
+  readonly #untilEmpty: (() => void)[] = [];
   #taken = 0;
 
   constructor({ capacity, perTenant = Math.ceil(capacity / 2), weightOf = EQUAL_WEIGHTS }: PlaceOptions) {
@@ -37,7 +39,20 @@ export class Places {
     this.#taken--;
     add(this.#byKind, kind, -1);
     add(this.#byTenant, tenant, -1);
+    if (this.#taken === 0) for (const resolve of this.#untilEmpty.splice(0)) resolve();
     return wasAwaited;
+  }
+
+  /** Whether all places are given back within that time. */
+  isEmptyWithin(clock: Pick<Clock, 'after'>, ms: number): Promise<boolean> {
+    if (this.#taken === 0) return Promise.resolve(true);
+    return new Promise((resolve) => {
+      const cancel = clock.after(ms, () => resolve(false));
+      this.#untilEmpty.push(() => {
+        cancel();
+        resolve(true);
+      });
+    });
   }
 
   get room(): number {

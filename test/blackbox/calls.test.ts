@@ -6,6 +6,7 @@ import { expectRefusal } from '../support/envelope.ts';
 import { approval, resolve } from '../support/interrupts.ts';
 import { killableHosts } from '../support/killed.ts';
 import { onEachStore } from '../support/stores.ts';
+import { until } from '../support/until.ts';
 
 /** Goal: one request runs a workflow and answers with its result. Method: runs that end, fail, wait and take long. */
 
@@ -138,5 +139,23 @@ describe('a call whose host is killed', () => {
       runId: body.runId,
       status: 'completed',
     });
+  });
+
+  it('gets it too when it was waiting for the end', async () => {
+    const environment = { CAPSTAN_DATA: newFolder() };
+    const first = await start(environment);
+    const delay = node('later', 'core.delay', { config: { ms: 2_000 } });
+    const workflowId = await register(first.as('editor'), workflow([delay]));
+    const key = { 'idempotency-key': unique('call') };
+    const waiting = first.as('editor').post(CALLS, { workflowId }, key);
+    const cut = expect(waiting).rejects.toThrow();
+    const begun = () => first.as('editor').get(`/v1/host/capstan/runs?workflowId=${workflowId}`);
+    const { items } = (await until(begun, ({ body }) => body.items.length === 1)).body;
+    await kill(first);
+    await cut;
+    const second = await start(environment);
+    const { status, body } = await second.as('editor').post(CALLS, { workflowId }, key);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ runId: items[0].runId, status: 'completed' });
   });
 });

@@ -8,7 +8,7 @@ import { registerShared } from '../support/register-shared.ts';
 import { FaultyStore } from './faulty-store.ts';
 import { createSimHost, LEASE_MS } from './sim-host.ts';
 import { CALLER } from './simulation.ts';
-import { inStorm } from './storm.ts';
+import { inStorm, type Scene } from './storm.ts';
 import { WORKFLOWS } from './workflows.ts';
 
 /**
@@ -22,23 +22,35 @@ const isClaim = (unit: Unit): boolean => unit.some(({ sql }) => sql.startsWith(C
 
 const REQUEST = { workflowId: 'effects', inputs: {}, configurable: {}, exclusive: false };
 
+/** A host whose store can be late, and the effects that its runs performed, each of which takes its time. */
+async function lateHost({ world, store: shared }: Scene, effectMs: number, perTenant?: number) {
+  const store = new FaultyStore(shared, world, () => {});
+  const fired: string[] = [];
+  const atWork = { now: 0, most: 0 };
+  const host = createSimHost({
+    name: 'host-0',
+    world,
+    store,
+    ids: sortableIds(world.now, () => digits(world.random.between(0, 36 ** 5 - 1), 10)),
+    probe: async (effectId) => {
+      fired.push(effectId);
+      atWork.most = Math.max(atWork.most, ++atWork.now);
+      await world.sleep(effectMs);
+      atWork.now--;
+    },
+    perTenant,
+  });
+  await world.settle(registerShared(host.runtime, ...WORKFLOWS));
+  const create = () => world.settle(perform(host.runtime, () => host.runs.create(CALLER, REQUEST)));
+  return { host, store, fired, atWork, create };
+}
+
 it('a claim whose reply is late is driven once', () =>
-  inStorm(1, INTERRUPT_TABLES, async ({ world, store: shared }) => {
-    const store = new FaultyStore(shared, world, () => {});
-    const fired: string[] = [];
-    const host = createSimHost({
-      name: 'host-0',
-      world,
-      store,
-      ids: sortableIds(world.now, () => digits(world.random.between(0, 36 ** 5 - 1), 10)),
-      probe: async (effectId) => {
-        fired.push(effectId);
-        await world.sleep(2 * LEASE_MS);
-      },
-    });
-    await world.settle(registerShared(host.runtime, ...WORKFLOWS));
+  inStorm(1, INTERRUPT_TABLES, async (scene) => {
+    const { world } = scene;
+    const { host, store, fired, create } = await lateHost(scene, 2 * LEASE_MS);
     // Nobody works yet, so the run is queued and has to be claimed.
-    await world.settle(perform(host.runtime, () => host.runs.create(CALLER, REQUEST)));
+    await create();
     store.lateBy = (unit) => (isClaim(unit) ? LEASE_MS : 0);
     await world.settle(host.executor.start());
     await world.run(world.now() + 10 * LEASE_MS);
@@ -48,25 +60,9 @@ it('a claim whose reply is late is driven once', () =>
   }));
 
 it('a claim that comes when its tenant has no place left goes back to the queue, and is driven later', () =>
-  inStorm(1, INTERRUPT_TABLES, async ({ world, store: shared }) => {
-    const store = new FaultyStore(shared, world, () => {});
-    const fired: string[] = [];
-    let [atWork, most] = [0, 0];
-    const host = createSimHost({
-      name: 'host-0',
-      world,
-      store,
-      ids: sortableIds(world.now, () => digits(world.random.between(0, 36 ** 5 - 1), 10)),
-      probe: async (effectId) => {
-        fired.push(effectId);
-        most = Math.max(most, ++atWork);
-        await world.sleep(LEASE_MS);
-        atWork--;
-      },
-      perTenant: 1,
-    });
-    await world.settle(registerShared(host.runtime, ...WORKFLOWS));
-    const create = () => world.settle(perform(host.runtime, () => host.runs.create(CALLER, REQUEST)));
+  inStorm(1, INTERRUPT_TABLES, async (scene) => {
+    const { world } = scene;
+    const { host, store, fired, atWork, create } = await lateHost(scene, LEASE_MS, 1);
     await create();
     store.lateBy = (unit) => (isClaim(unit) ? LEASE_MS / 10 : 0);
     await world.settle(host.executor.start());
@@ -74,7 +70,7 @@ it('a claim that comes when its tenant has no place left goes back to the queue,
     await create();
     await world.run(world.now() + 20 * LEASE_MS);
     store.state = 'dead';
-    expect(most).toBe(1);
+    expect(atWork.most).toBe(1);
     expect(fired).toHaveLength(6);
     expect(new Set(fired).size).toBe(6);
   }));

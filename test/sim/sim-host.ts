@@ -53,7 +53,7 @@ export interface SimHostOptions {
   /** Whether there are goals; that takes their tables. */
   readonly hasGoals?: boolean;
   /** Work items of one tenant at a time; half of the capacity unless it says otherwise. */
-  readonly perTenant?: number;
+  readonly perTenant?: number | undefined;
 }
 
 const DAY_MS = 24 * 60 * 60 * 1_000;

@@ -7,7 +7,7 @@ const CHECK_EVERY_MS = 3_000;
  * Checks in a row that must find the process idle: compiled code goes with the garbage, so whoever comes back after a
  * short rest would find the process as slow as after its start.
  */
-const IDLE_CHECKS = 20;
+const IDLE_CHECKS = 100;
 /** Heap growth since the last collection below which another one is not worthwhile. */
 const GROWTH_BYTES = 32 * 1_024 * 1_024;
 

@@ -1,8 +1,7 @@
-import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 import { freshDatabase, freshFolder } from '../support/database.ts';
 import { node, register, workflow } from '../support/definitions.ts';
-import { type HostProcess, spawnHost } from '../support/process.ts';
+import { bundled, type HostProcess, spawnHost } from '../support/process.ts';
 import { STORES } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
@@ -10,10 +9,6 @@ import { until } from '../support/until.ts';
  * Goal: runs that were executing when hosts were killed are not punished for it: none is put aside or failed, and deaths
  * use up no retries. Method: real hosts that are killed as soon as they go on with one of the runs, seven times.
  */
-const PROGRAM = {
-  path: fileURLToPath(new URL('../support/poison-host.ts', import.meta.url)),
-  folder: fileURLToPath(new URL('../../', import.meta.url)),
-};
 /** More than there are kills: whoever was tried at one is tried after the others, and so not at the next. */
 const RUNS = 12;
 const KILLS = 7;
@@ -29,7 +24,7 @@ describe.each(STORES)('bystanders of host deaths, on %s', { timeout: 120_000 }, 
       ...(kind === 'sqlite' ? { CAPSTAN_DATA: folder.path } : {}),
       ...(kind === 'postgres' ? { DATABASE_URL: await freshDatabase(inject('postgresUrl')!) } : {}),
     };
-    host = await spawnHost(environment, PROGRAM);
+    host = await spawnHost(environment, bundled('poison-host'));
     return host;
   };
   const typesOf = async (runId: string): Promise<string[]> => {

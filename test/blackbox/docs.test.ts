@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
@@ -9,6 +9,7 @@ import { readConfig } from '../../src/config.ts';
 import { freshFolder } from '../support/database.ts';
 import { Desk } from '../support/desk.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
+import { bundledFile } from '../support/process.ts';
 import { drafted, template } from '../support/proposals.ts';
 import { type Snippet, snippets } from '../support/snippets.ts';
 
@@ -115,7 +116,7 @@ describe('the pages', () => {
 
   it.each(pagesWith('ts').filter((page) => !CHECKED_ONLY.includes(page)))('have code that runs: %s', async (page) => {
     const text = textOf(page, 'ts').replaceAll(/'capstan(\/\w+)?'/g, (_all, part = '') =>
-      JSON.stringify(pathToFileURL(join(ROOT, `src${part}/index.ts`)).href),
+      JSON.stringify(pathToFileURL(exportedFile(`.${part}`)).href),
     );
     const file = join(desk.folder, nameOf(page));
     writeFileSync(file, text);
@@ -123,6 +124,12 @@ describe('the pages', () => {
     expect(code === 0 ? 'fine' : shown).toBe('fine');
   });
 });
+
+/** The file that a script gets which imports a part of the package. */
+function exportedFile(part: string): string {
+  const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  return bundledFile(basename(exports[part].default, '.js'));
+}
 
 const nameOf = (page: string): string => `${page.replaceAll(/\W+/g, '-')}.mts`;
 

@@ -1,9 +1,8 @@
-import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
 import { freshDatabase, freshFolder } from '../support/database.ts';
 import { node, register, workflow } from '../support/definitions.ts';
-import { type HostProcess, spawnHost } from '../support/process.ts';
+import { bundled, type HostProcess, spawnHost } from '../support/process.ts';
 import { STORES } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
@@ -11,10 +10,6 @@ import { until } from '../support/until.ts';
  * Goal: a run that takes its host down is put aside once it has done so alone twice, and nothing else is. Method: real
  * hosts with a node type that kills the process.
  */
-const PROGRAM = {
-  path: fileURLToPath(new URL('../support/poison-host.ts', import.meta.url)),
-  folder: fileURLToPath(new URL('../../', import.meta.url)),
-};
 
 /** Deaths of hosts before the run is found out. */
 const DEATHS_MAX = 4;
@@ -30,7 +25,7 @@ describe.each(STORES)('a poison run, on %s', { timeout: 120_000 }, (kind) => {
       ...(kind === 'sqlite' ? { CAPSTAN_DATA: folder.path } : {}),
       ...(kind === 'postgres' ? { DATABASE_URL: await freshDatabase(inject('postgresUrl')!) } : {}),
     };
-    const host = await spawnHost(environment, PROGRAM);
+    const host = await spawnHost(environment, bundled('poison-host'));
     hosts.push(host);
     return host;
   };

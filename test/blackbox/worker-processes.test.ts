@@ -8,6 +8,7 @@ import { chanceOf } from '../support/chance.ts';
 import { freshFolder } from '../support/database.ts';
 import { fixed, node, register, unique, workflow } from '../support/definitions.ts';
 import { KEYS } from '../support/host.ts';
+import { bundledFile, compileCache } from '../support/process.ts';
 import { onEachStore } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
@@ -25,7 +26,6 @@ const CONCURRENCY = 4;
 const EVERY = 12;
 const TEST_MS = 60_000 + ATTEMPTS * 500;
 
-const PROGRAM = fileURLToPath(new URL('../support/worker-process.ts', import.meta.url));
 const PYTHON = fileURLToPath(new URL('../../examples/worker.py', import.meta.url));
 
 interface Deed {
@@ -46,7 +46,7 @@ class Crew {
   constructor(url: string, typeId: string, folder: string) {
     this.file = join(folder, 'deeds');
     writeFileSync(this.file, '');
-    this.#args = [PROGRAM, url, KEYS.owner.key, typeId, this.file, '1'];
+    this.#args = [bundledFile('worker-process'), url, KEYS.owner.key, typeId, this.file, '1'];
     for (let count = 0; count < WORKERS; count++) this.#add();
   }
 
@@ -78,7 +78,7 @@ class Crew {
   }
 
   #add(): void {
-    this.#working.add(spawn(process.execPath, this.#args, { stdio: 'ignore' }));
+    this.#working.add(spawn(process.execPath, this.#args, { stdio: 'ignore', env: compileCache() }));
   }
 }
 

@@ -1,3 +1,5 @@
+import { send } from './request.ts';
+
 /** What came back from a request. */
 export interface Answer {
   readonly status: number;
@@ -36,18 +38,17 @@ export class Api {
 
   async request(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
     const isText = typeof body === 'string';
-    const response = await fetch(this.url + path, {
+    const sent = {
       method,
       headers: {
         ...this.#credential(),
         ...(body === undefined || isText ? {} : { 'content-type': 'application/json' }),
         ...headers,
       },
-      ...(body === undefined ? {} : { body: isText ? body : JSON.stringify(body) }),
-      redirect: 'manual',
-    });
-    const text = isEndless(path, response) ? await leave(response) : await response.text();
-    return { status: response.status, headers: response.headers, text, body: parse(text) };
+      body: body === undefined || isText ? body : JSON.stringify(body),
+    };
+    const answer = await send(this.url + path, sent, (received) => isEndless(path, received));
+    return { ...answer, body: parse(answer.text) };
   }
 
   /** Starts a run and gives its id. */
@@ -132,11 +133,6 @@ function parseFrame(text: string): Frame {
 }
 
 /** The feed of a tenant ends with its reader. */
-function isEndless(path: string, { headers }: Response): boolean {
+function isEndless(path: string, headers: Headers): boolean {
   return path.startsWith('/v1/host/capstan/events') && headers.get('content-type') === 'text/event-stream';
-}
-
-async function leave(response: Response): Promise<string> {
-  await response.body?.cancel();
-  return '';
 }

@@ -1,6 +1,7 @@
 import chromium from '@sparticuz/chromium';
 import axe from 'axe-core';
 import { type Browser, type BrowserContextOptions, type Page, chromium as playwright } from 'playwright-core';
+import { onTestFinished } from 'vitest';
 
 /** As root in a container, and without a word to anybody but the host under test. */
 const FLAGS = [
@@ -18,7 +19,7 @@ export async function launchBrowser(): Promise<Browser> {
   return playwright.launch({ executablePath: await chromium.executablePath(), headless: true, args: FLAGS });
 }
 
-/** A page in a profile of its own, and what went wrong on it. */
+/** A page in a profile of its own, until the end of the test, and what went wrong on it. */
 export interface Visit {
   readonly page: Page;
   /** Errors and warnings of the console, scripts that threw, requests that failed. */
@@ -29,6 +30,8 @@ export interface Visit {
 
 export async function visit(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Visit> {
   const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
+  // A page that nobody looks at any more goes on asking the host, and drawing what it says.
+  onTestFinished(() => context.close());
   const page = await context.newPage();
   const problems: string[] = [];
   const requests: string[] = [];

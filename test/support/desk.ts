@@ -1,12 +1,14 @@
 import { execFile } from 'node:child_process';
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
-import { delimiter, dirname, join } from 'node:path';
+import { delimiter, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { inject } from 'vitest';
+import { compileCache } from './process.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** What is called by name on the pages, wherever these tests run. */
-const PROGRAMS = { capstan: 'bin/capstan.js', curl: 'test/support/curl.mjs', jq: 'test/support/jq.mjs' };
+const PROGRAMS = { curl: 'test/support/curl.mjs', jq: 'test/support/jq.mjs' };
 
 /** What came of pasted lines. */
 export interface Pasted {
@@ -24,8 +26,8 @@ export class Desk {
     this.folder = folder;
     const programs = join(folder, 'programs');
     mkdirSync(programs, { recursive: true });
-    for (const [name, path] of Object.entries(PROGRAMS)) {
-      writeFileSync(join(programs, name), `#!/bin/sh\nexec "${process.execPath}" "${join(ROOT, path)}" "$@"\n`);
+    for (const [name, path] of Object.entries({ ...PROGRAMS, capstan: inject('program') })) {
+      writeFileSync(join(programs, name), `#!/bin/sh\nexec "${process.execPath}" "${resolve(ROOT, path)}" "$@"\n`);
       chmodSync(join(programs, name), 0o755);
     }
     // In a checkout, npx finds the command of the checkout.
@@ -37,6 +39,7 @@ export class Desk {
       HOME: folder,
       XDG_CONFIG_HOME: join(folder, 'config'),
       NO_COLOR: '1',
+      ...compileCache(),
       ...environment,
     };
   }

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inject } from 'vitest';
 import { Api } from './api.ts';
@@ -7,8 +7,6 @@ import { KEYS } from './host.ts';
 import { recorder } from './recorder/recorder.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-/** Processes that load the same sources share what Node compiled of them: half of their start is that. */
-const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/compile');
 const START_MAX_MS = 60_000;
 const RUN_MAX_MS = 45_000;
 
@@ -37,8 +35,16 @@ export interface Program {
   readonly folder: string;
 }
 
-/** What the sources of this checkout make. */
-const bundled = (): Program => ({ path: inject('program'), folder: ROOT });
+/** What the sources of this checkout make: the program, or another one beside it. */
+export const bundled = (name = 'main'): Program => ({ path: bundledFile(name), folder: ROOT });
+
+/** A file of the bundle. */
+export const bundledFile = (name: string): string => join(dirname(inject('program')), `${name}.js`);
+
+/** Processes that load the same files share what Node compiled of them. */
+export const compileCache = (): Record<string, string> => ({
+  NODE_COMPILE_CACHE: join(dirname(inject('program')), 'compiled'),
+});
 
 /** Starts a host and waits until it listens. */
 export async function spawnHost(environment: Environment, program = bundled()): Promise<HostProcess> {
@@ -84,7 +90,7 @@ interface Launched {
 
 function launch({ path, folder }: Program, args: readonly string[], environment: Environment): Launched {
   const { PATH = '' } = process.env;
-  const env = { PATH, NODE_COMPILE_CACHE: COMPILE_CACHE, ...environment };
+  const env = { PATH, ...compileCache(), ...environment };
   const child = spawn(process.execPath, [path, ...args], { cwd: folder, env });
   let text = '';
   let listener = (): void => {};

@@ -83,12 +83,13 @@ function read(openapi: OpenApi, asyncapi: AsyncApi): OwnDocuments {
   );
   // Of several that match, the one with the most fixed text is meant: `/v1/runs/{runId}:fork`, not `/v1/runs/{runId}`.
   operations.sort((one, other) => fixedLength(other.path) - fixedLength(one.path));
+  const byName = new Map(operations.map((operation) => [operation.name, operation]));
+  const placeOf = once((path) => operations.find(({ pattern }) => pattern.test(path)));
   return {
     operations: operations.map(({ name }) => name),
     operationOf: (method, path) => {
-      const plain = path.replace(/\?.*$/s, '').replace(ALIAS, '/v1/');
-      const meant = operations.find(({ pattern }) => pattern.test(plain));
-      return operations.find(({ name }) => meant && name === `${method} ${meant.path}`);
+      const meant = placeOf(path.replace(/\?.*$/s, '').replace(ALIAS, '/v1/'));
+      return meant && byName.get(`${method} ${meant.path}`);
     },
     envelope: checkAt(pointerOf('openapi', 'components', 'schemas', 'ErrorEnvelope')),
     frame: (channel, event) => {

@@ -40,8 +40,9 @@ import { benchWorkers } from './workers.ts';
 const CONCURRENCY = 32;
 const RUNS = 6_000;
 const ROUNDS = 5;
-/** Long enough for an idle host to have put its memory in order, after its start and after a load. */
+/** An idle host collects the garbage of its start within this time. */
 const SETTLE_MS = 5_000;
+/** Longer than the rest after which a host gives memory back that a load took (`src/system/memory.ts`). */
 const REST_MS = 310_000;
 
 const benchmarks: Record<string, () => Promise<void>> = {

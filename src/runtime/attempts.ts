@@ -103,7 +103,7 @@ export class Attempts {
     );
     if (!(outcome instanceof Promise)) {
       this.#inFlight.delete(nodeId);
-      if ('done' in outcome || 'failed' in outcome) this.#runtime.quickTypes.add(type);
+      if ('done' in outcome || 'failed' in outcome) this.#runtime.synchronousTypes.add(type);
       return this.#bounded(outcome);
     }
     this.#listen(

@@ -87,7 +87,7 @@ export function createRuntime({ contributed, nodes, weightOf, storage, ...parts 
     reader: new RunReader(store, plans, clock, watchdog),
     mutex: new KeyedMutex(),
     turns: new Turns(clock, weightOf),
-    quickTypes: new WeakSet(),
+    synchronousTypes: new WeakSet(),
     storage: new StorageShares(store, storage),
     catalog: catalogOf(nodes, (typeId) => contributed.otherTypes(typeId)),
     get seams() {

@@ -141,9 +141,9 @@ export class Executor {
     this.#timer?.cancel();
     for (const { drive } of this.#active.values()) drive?.stop({ cut: false });
     this.#stop.abort();
-    if (!(await this.#places.isEmptyWithin(this.#runtime.clock, graceMs))) {
+    if (!(await this.#places.waitUntilEmpty(this.#runtime.clock, graceMs))) {
       for (const { drive } of this.#active.values()) drive?.stop({ cut: true });
-      await this.#places.isEmptyWithin(this.#runtime.clock, ABORT_MS);
+      await this.#places.waitUntilEmpty(this.#runtime.clock, ABORT_MS);
     }
     this.#heartbeat?.();
     await this.#leave();
@@ -159,15 +159,15 @@ export class Executor {
 
   /** Starts a run on this host if it has room for the tenant, on the next one that has if not. */
   startRun(created: CreatedRun): Change<StartedRun> {
-    return startRun(this.#runtime, created, this.#placementOf(created));
+    return startRun(this.#runtime, created, this.#placeNewRun(created));
   }
 
-  /** Starts a run that may have ended when it is stored: nothing that its end must find is written in the same unit. */
-  startAlone(created: CreatedRun): Change<StartedRun> {
-    return this.#firstSteps.start(created, this.#placementOf(created));
+  /** Starts a run that may have ended when it is stored; what the end must find cannot be in the same unit. */
+  startWithFirstSteps(created: CreatedRun): Change<StartedRun> {
+    return this.#firstSteps.start(created, this.#placeNewRun(created));
   }
 
-  #placementOf({ held }: CreatedRun): Placement {
+  #placeNewRun({ held }: CreatedRun): Placement {
     if (this.#options.isShortOfSpace?.()) throw new NoSpace();
     return this.#placementFor(held.identity.subject.tenant);
   }

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { line, node, workflow } from '../../test/support/definitions.ts';
 import { registerShared } from '../../test/support/register-shared.ts';
 import { callerOf, openServiceHost } from '../../test/support/service-host.ts';
@@ -30,6 +30,16 @@ const fail: NodeType = {
   role: 'pure',
   run: () => ({ failed: { code: 'as_told', message: 'This node always fails.' } }),
 };
+const unseen: NodeType = { ...noop, typeId: 'test.unseen' };
+/** Answers at once, after longer than first steps may take. */
+const slow: NodeType = {
+  typeId: 'test.slow',
+  role: 'pure',
+  run: () => {
+    clock.advance(10);
+    return { done: {} };
+  },
+};
 const act: NodeType = {
   typeId: 'test.act',
   role: 'side-effect',
@@ -38,7 +48,7 @@ const act: NodeType = {
     return { done: {} };
   },
 };
-const { host, store, clock, close } = await openServiceHost({ nodes: [noop, fail, look, act] });
+const { host, store, clock, close } = await openServiceHost({ nodes: [noop, fail, unseen, slow, look, act] });
 const { runtime, executor } = host;
 await executor.start();
 afterAll(async () => {
@@ -73,10 +83,10 @@ async function created(definition: WorkflowDefinition): Promise<CreatedRun> {
   });
 }
 
-async function start(definition: WorkflowDefinition, way: 'startAlone' | 'startRun' = 'startAlone') {
+async function start(definition: WorkflowDefinition, way: 'startWithFirstSteps' | 'startRun' = 'startWithFirstSteps') {
   const run = await created(definition);
-  const told = await perform(runtime, async () => executor[way](run));
-  return { runId: run.held.run.facts.runId, told };
+  const started = await perform(runtime, async () => executor[way](run));
+  return { runId: run.held.run.facts.runId, started };
 }
 
 async function ended(runId: string): Promise<string[]> {
@@ -94,18 +104,21 @@ const chain = (length: number, ...more: NodeType[]): WorkflowDefinition => {
   return workflow(nodes, line(...nodes.map(({ id }) => id)));
 };
 
-describe('a run of pure nodes whose types nobody has seen in a stored run', () => {
-  it('is stored before they are called', async () => {
-    const { runId } = await start(workflow([node('a', 'core.noop'), node('b', 'core.fail'), node('c', look.typeId)]));
-    expect(await typesOf(runId)).toEqual(['run.started']);
-    expect((await ended(runId)).at(-1)).toBe('run.failed');
-  });
+beforeAll(async () => {
+  const { runId } = await start(workflow([node('a', noop.typeId), node('b', fail.typeId), node('c', slow.typeId)]));
+  await ended(runId);
+});
+
+it('a run of a type that nobody has seen in a stored run is stored before it is called', async () => {
+  const { runId } = await start(workflow([node('a', unseen.typeId)]));
+  expect(await typesOf(runId)).toEqual(['run.started']);
+  expect((await ended(runId)).at(-1)).toBe('run.completed');
 });
 
 describe('a run of pure nodes that answer at once', () => {
   it('has ended when it is stored, and was never queued', async () => {
-    const { runId, told } = await start(chain(3));
-    expect(told).toMatchObject({ runId, status: 'running' });
+    const { runId, started } = await start(chain(3));
+    expect(started).toMatchObject({ runId, status: 'running' });
     expect(await statusOf(runId)).toBe('completed');
     expect(await workOf(runId)).toEqual([]);
   });
@@ -117,6 +130,7 @@ describe('a run of pure nodes that answer at once', () => {
     ['one that is tried again', workflow([node('a', 'core.fail', { settings: { retry: { maxRetries: 1 } } })])],
   ])('has the log of a run that is driven: %s', async (_what, definition) => {
     const alone = await start(definition);
+    expect(await typesOf(alone.runId)).not.toEqual(['run.started']);
     const driven = await start({ ...definition, id: `${definition.id}-driven` }, 'startRun');
     expect(await ended(alone.runId)).toEqual(await ended(driven.runId));
   });
@@ -127,11 +141,17 @@ describe('a run of pure nodes that answer at once', () => {
     expect((await ended(runId)).filter((type) => type === 'node.completed')).toHaveLength(60);
   });
 
+  it('is driven on after some milliseconds', async () => {
+    const { runId } = await start(workflow([node('a', slow.typeId), node('b')], line('a', 'b')));
+    expect(await typesOf(runId)).toEqual(['run.started', 'node.started', 'node.completed']);
+    expect((await ended(runId)).at(-1)).toBe('run.completed');
+  });
+
   it('leaves nothing behind if something else in its unit is refused', async () => {
     const run = await created(chain(1));
     const nothing = sql("UPDATE runs SET status = status WHERE run_id = 'none'");
     const refused = changeOf(undefined, [{ ...nothing, expect: 1, expectation: 'never' }]);
-    const outcome = perform(runtime, async () => and(executor.startAlone(run), refused));
+    const outcome = perform(runtime, async () => and(executor.startWithFirstSteps(run), refused));
     await expect(outcome).rejects.toMatchObject({ failedExpectation: 'never' } satisfies Partial<UnitRefused>);
     expect(await typesOf(run.held.run.facts.runId)).toEqual([]);
   });

@@ -18,7 +18,7 @@ import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
 import { type Placement, type StartedRun, startRun } from './start-run.ts';
 
-/** Steps and time that a run may take before it is stored: whoever starts it waits, and so do others. */
+/** Bounds of the first steps: they block the event loop and delay the reply. */
 const STEPS_MAX = 25;
 const STEPS_MS = 5;
 /** Nodes that one step may start. */
@@ -28,9 +28,10 @@ const NODES_PER_STEP = 8;
  * The first steps of new runs, taken in memory before the run is stored: those of pure nodes that answer at once. They
  * are committed together with the run, so a run that needs nothing else is stored once, ended, and never queued.
  *
- * Only types take part that have answered at once before, in a run that was stored: code that takes the host down must
- * leave a run behind that can be put aside. A node that takes longer this time is called again by whoever drives the run;
- * it is pure, so nothing is done twice.
+ * Only types take part that have answered at once in a run that was stored, so a type that always takes the host down
+ * leaves a run behind that can be put aside. One that does so for some inputs only may do it before its run is stored:
+ * then the request is cut off and nothing is left. A node that takes longer this time is called again by whoever drives
+ * the run; it is pure, so nothing is done twice.
  */
 export class FirstSteps {
   readonly #runtime: Runtime;
@@ -39,7 +40,10 @@ export class FirstSteps {
     this.#runtime = runtime;
   }
 
-  /** Starts a run, after its first steps if this host drives it. Whoever starts it is told how it stood before them. */
+  /**
+   * Starts a run, after its first steps if this host drives it. The result has the status from before them, so that the
+   * reply is the same as for a run that is queued.
+   */
   start(created: CreatedRun, placement: Placement): Change<StartedRun> {
     const status = statusOf(created.held.run);
     const begun = typeof placement === 'object' ? this.#take(created) : created;
@@ -81,19 +85,20 @@ export class FirstSteps {
 
   #mayCall({ run }: HeldRun, planned: PlannedNode): boolean {
     const type = nodeTypeIn(this.#runtime, run, planned);
-    return isPure(type, planned.node, run.plan.definition) && this.#runtime.quickTypes.has(type);
+    return isPure(type, planned.node, run.plan.definition) && this.#runtime.synchronousTypes.has(type);
   }
 
   #start(held: HeldRun, attempts: Attempts, planned: PlannedNode): Recorded[] {
     const { clock } = this.#runtime;
     const started = nodeStartEvents(this.#runtime, held.run, planned);
     const recorded = record(held, started, clock.now());
+    // A node whose type lacks something on this host fails without a start.
     if (started[0]!.type !== 'node.started') return recorded;
     const type = nodeTypeIn(this.#runtime, held.run, planned)!;
     const outcome = attempts.begin(type, planned, held, {});
     const time = clock.now();
     const ended = outcome && endOf(held, planned, outcome, time);
-    if (!ended) this.#runtime.quickTypes.delete(type);
+    if (!ended) this.#runtime.synchronousTypes.delete(type);
     return ended ? [...recorded, ...record(held, ended, time)] : recorded;
   }
 }

@@ -43,11 +43,11 @@ export class Places {
     return wasAwaited;
   }
 
-  /** Whether all places are given back within that time. */
-  isEmptyWithin(clock: Pick<Clock, 'after'>, ms: number): Promise<boolean> {
+  /** Resolves to true when all places are free, to false after the timeout. */
+  waitUntilEmpty(clock: Pick<Clock, 'after'>, timeoutMs: number): Promise<boolean> {
     if (this.#taken === 0) return Promise.resolve(true);
     return new Promise((resolve) => {
-      const cancel = clock.after(ms, () => resolve(false));
+      const cancel = clock.after(timeoutMs, () => resolve(false));
       this.#untilEmpty.push(() => {
         cancel();
         resolve(true);

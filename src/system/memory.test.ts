@@ -5,33 +5,49 @@ import { collectGarbageWhenIdle } from './memory.ts';
 const MB = 1_024 * 1_024;
 const CHECK_MS = 3_000;
 
-it('collects the garbage of the start early, and later only after five minutes of rest', () => {
+/** A process whose heap is grown and collected by hand. */
+function watched() {
   const clock = new ManualClock();
-  let isIdle = true;
-  let bytes = 100 * MB;
-  let collections = 0;
+  const process = { isIdle: true, bytes: 100 * MB, collections: 0 };
   const collect = (): void => {
-    collections++;
-    bytes = 50 * MB;
+    process.collections++;
+    process.bytes = 50 * MB;
   };
   const check = (times: number): void => {
     for (let time = 0; time < times; time++) clock.advance(CHECK_MS);
   };
-  const cancel = collectGarbageWhenIdle(() => isIdle, clock, { bytes: () => bytes, collect });
+  const heap = { bytes: () => process.bytes, collect };
+  return { process, check, cancel: collectGarbageWhenIdle(() => process.isIdle, clock, heap) };
+}
+
+it('collects the garbage of the start early, and later only after five minutes of rest', () => {
+  const { process, check, cancel } = watched();
   check(1);
-  expect(collections).toBe(1);
-  bytes = 100 * MB;
+  expect(process.collections).toBe(1);
+  process.bytes = 100 * MB;
   check(90);
-  expect(collections).toBe(1);
-  isIdle = false;
+  expect(process.collections).toBe(1);
+  process.isIdle = false;
   check(1);
-  isIdle = true;
+  process.isIdle = true;
   check(99);
-  expect(collections).toBe(1);
+  expect(process.collections).toBe(1);
   check(1);
-  expect(collections).toBe(2);
+  expect(process.collections).toBe(2);
   // Nothing has grown since.
   check(200);
-  expect(collections).toBe(2);
+  expect(process.collections).toBe(2);
+  cancel();
+});
+
+it('waits for five minutes of rest before the first collection too, if the process was busy from its start', () => {
+  const { process, check, cancel } = watched();
+  process.isIdle = false;
+  check(1);
+  process.isIdle = true;
+  check(99);
+  expect(process.collections).toBe(0);
+  check(1);
+  expect(process.collections).toBe(1);
   cancel();
 });

@@ -4,10 +4,11 @@ import type { Cancel, Clock } from './clock.ts';
 
 const CHECK_EVERY_MS = 3_000;
 /**
- * Checks in a row that must find the process idle: compiled code goes with the garbage, so whoever comes back after a
- * short rest would find the process as slow as after its start.
+ * How long a process that has worked must be idle. A full collection drops compiled code too: after one, calls took up to
+ * twice the processor time for some seconds, and loads that come every minute should not pay that each time.
  */
-const IDLE_CHECKS = 100;
+const REST_MS = 5 * 60_000;
+const IDLE_CHECKS = REST_MS / CHECK_EVERY_MS;
 /** Heap growth since the last collection below which another one is not worthwhile. */
 const GROWTH_BYTES = 32 * 1_024 * 1_024;
 
@@ -19,12 +20,14 @@ export function collectGarbageWhenIdle(isIdle: () => boolean, clock: Pick<Clock,
   // Not at once: it would delay the first requests, and a process that lives for seconds never needs it.
   let collectedBytes = 0;
   let idleChecks = 0;
+  let hasWorked = false;
   let cancel: Cancel = () => {};
   const schedule = (): void => {
     cancel = clock.after(CHECK_EVERY_MS, () => {
       idleChecks = isIdle() ? idleChecks + 1 : 0;
-      // The garbage of the start goes early: there is no compiled code to lose yet.
-      const isResting = idleChecks >= (collectedBytes === 0 ? 1 : IDLE_CHECKS);
+      hasWorked ||= idleChecks === 0 || collectedBytes > 0;
+      // Before the first work there is no compiled code to lose: the garbage of the start goes early.
+      const isResting = idleChecks >= (hasWorked ? IDLE_CHECKS : 1);
       if (isResting && heap.bytes() > collectedBytes + GROWTH_BYTES) {
         heap.collect();
         collectedBytes = heap.bytes();

@@ -141,7 +141,7 @@ describe('a call whose host is killed', () => {
     });
   });
 
-  it('gets it too when it was waiting for the end', async () => {
+  it('gets the result of the same run when its host died while it was waiting', async () => {
     const environment = { CAPSTAN_DATA: newFolder() };
     const first = await start(environment);
     const delay = node('later', 'core.delay', { config: { ms: 2_000 } });

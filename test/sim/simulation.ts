@@ -224,7 +224,9 @@ class Day {
       if (isRefusal(ticket)) return undefined;
       if ('replay' in ticket) return JSON.parse(ticket.replay.text).runId;
       try {
-        const request = { workflowId, inputs: {}, configurable: {}, exclusive: false, standsAlone: true };
+        // Most starts are like those of the API; the others are like those of capabilities that write more with them.
+        const takesFirstSteps = !key.endsWith('7');
+        const request = { workflowId, inputs: {}, configurable: {}, exclusive: false, takesFirstSteps };
         const outcome = await perform(host.runtime, () => host.runs.create(CALLER, request), {
           record: (started) => ticket.record({ status: 201, body: started }),
         });

@@ -1,6 +1,6 @@
 import { inactivityOf } from '../../../engine/definition/activity.ts';
 import { argumentsSchema } from '../../../engine/definition/workflow-arguments.ts';
-import { finalOutputs } from '../../../engine/run/final-outputs.ts';
+import { finalOutputsInSnapshot } from '../../../engine/run/final-outputs.ts';
 import { defined, type JsonObject } from '../../../protocol/format/json.ts';
 import type { RunSnapshot } from '../../../protocol/running/runs.ts';
 import type { WorkflowDefinition } from '../../../protocol/running/workflows.ts';
@@ -72,7 +72,7 @@ export function problemsWith(
 export function resultOf(snapshot: RunSnapshot, definition: WorkflowDefinition, origin: string): McpToolResult {
   const { runId, status, error } = snapshot;
   const facts = { runId, status, url: `${origin}/v1/runs/${runId}` };
-  if (status === 'completed') return completed(facts, finalOutputs(snapshot, definition));
+  if (status === 'completed') return completed(facts, finalOutputsInSnapshot(snapshot, definition));
   if (status === 'failed') {
     return textResult(`The run failed: ${error?.code}: ${error?.message}`, defined({ ...facts, error }), true);
   }

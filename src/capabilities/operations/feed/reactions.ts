@@ -15,13 +15,13 @@ function runFacts({ run, before }: Append): FeedFact[] {
   const { runId, workflowId, parent } = run.facts;
   const status = statusOf(run);
   if (status === before) return [];
-  const moved = { runId, workflowId, status, ...(run.error ? { errorCode: run.error.code } : {}) };
-  const ended: FeedFact[] = [{ event: 'run.status', data: moved }];
-  if (before !== undefined) return ended;
-  // A run may be stored when it has ended already: it was running in between.
+  const statusData = { runId, workflowId, status, ...(run.error ? { errorCode: run.error.code } : {}) };
+  const statusChanged: FeedFact[] = [{ event: 'run.status', data: statusData }];
+  if (before !== undefined) return statusChanged;
+  // A run that ended in its first steps is stored once. Subscribers still get its creation, then its end.
   const created = { runId, workflowId, status: isTerminal(run) ? 'running' : status };
   const data = { ...created, ...(parent ? { parentRunId: parent.runId } : {}) };
-  return [{ event: 'run.created', data }, ...(isTerminal(run) ? ended : [])];
+  return [{ event: 'run.created', data }, ...(isTerminal(run) ? statusChanged : [])];
 }
 
 /** Whether an interrupt was requested or resolved, or ended because its run did. */

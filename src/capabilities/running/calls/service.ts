@@ -35,7 +35,7 @@ export class CallService {
     { workflowId, inputs = {}, configurable = {}, tags, metadata }: CallRequest,
     trace: RunRequest['trace'],
   ): Promise<Change<StartedRun> | Refusal> {
-    const asked = { workflowId, inputs, configurable, tags, metadata, trace, exclusive: false, standsAlone: true };
+    const asked = { workflowId, inputs, configurable, tags, metadata, trace, exclusive: false, takesFirstSteps: true };
     const start = await this.#needs.runs.create(caller, asked);
     if (isRefusal(start)) return start;
     const listen = () => this.#awaited.set(start.result.runId, Promise.withResolvers());

@@ -63,8 +63,11 @@ export interface RunRequest extends RunArguments {
   readonly exclusive: boolean;
   readonly trace?: TraceContext | undefined;
   readonly transport?: 'rest' | 'mcp' | undefined;
-  /** Nothing that the end of the run must find is written with its start, so the run may have ended by then. */
-  readonly standsAlone?: boolean | undefined;
+  /**
+   * The first steps may be taken before the run is stored, and may end it. Not for a start whose unit has more that must
+   * be stored when the run ends: a lock, a callback, a goal.
+   */
+  readonly takesFirstSteps?: boolean | undefined;
 }
 
 /** How a run is paused. */

@@ -91,7 +91,7 @@ async function createWithCallback(
   { runs, webhooks }: Pick<Services, 'runs' | 'webhooks'>,
   asked: RunRequest,
 ): Promise<Change<CreatedWithCallback> | Refusal> {
-  const start = await runs.create(caller, { ...asked, standsAlone: url === undefined });
+  const start = await runs.create(caller, { ...asked, takesFirstSteps: url === undefined });
   if (isRefusal(start)) return start;
   if (url === undefined) return withResult(start, (started) => ({ started }));
   if (!webhooks) return refuse('validation_error', 'This host delivers nothing.', { field: 'callbackUrl' });

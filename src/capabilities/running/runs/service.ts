@@ -46,7 +46,7 @@ export class RunService implements Runs {
     const created = await this.#create(caller, workflow, { ...request, scopeKey });
     if (isRefusal(created)) return created;
     const { executor } = this.#host;
-    if (!scopeKey) return request.standsAlone ? executor.startAlone(created) : executor.startRun(created);
+    if (!scopeKey) return request.takesFirstSteps ? executor.startWithFirstSteps(created) : executor.startRun(created);
     const start = executor.startRun(created);
     return and(start, this.#acquireScope(scopeKey, start.result.runId, request.exclusive));
   }

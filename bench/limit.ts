@@ -1,8 +1,8 @@
 /**
- * The limit we measure ourselves against: the same inserts, in two commits for each run, behind the same HTTP framework,
- * with the same embedded database and the same flush, and nothing else. No rules, no checks, no executor: nobody can
- * serve runs faster than this on this machine with this design. `node limit.ts <folder> 3` makes a third commit, for
- * the step alone, as a host would that does not know what follows it.
+ * The limit that we measure ourselves against: the rows of a run in two commits, its start and its end, behind the same
+ * HTTP framework, with the same embedded database and the same flush, and nothing else: no rules, no checks, no audit, no
+ * executor. The host stores a run of pure nodes with one commit, which saves it the work item that is inserted and deleted
+ * here. `node limit.ts <folder> 3` makes a third commit, for the step alone.
  */
 import { DatabaseSync } from 'node:sqlite';
 import Fastify from 'fastify';

@@ -88,7 +88,7 @@ const programOnPostgres =
 const PEER_TABLE: readonly Peer[] = [
   {
     name: 'limit, two commits',
-    about: 'the same inserts and the same flush, without rules',
+    about: 'inserts and updates of a run with the same flush, without rules, checks or audit',
     way: 'call',
     start: async () => measured(await startLimit(2)),
   },
@@ -100,7 +100,7 @@ const PEER_TABLE: readonly Peer[] = [
   },
   {
     name: 'Capstan, SQLite',
-    about: 'as `capstan serve` runs',
+    about: 'as `capstan serve` runs; a run is one pure node',
     way: 'call',
     start: async () => measured(await startCapstan()),
   },

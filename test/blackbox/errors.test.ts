@@ -458,7 +458,7 @@ onOneStore('refusals', (host) => {
 });
 
 /** What the store itself has to take. */
-onEachStore('refusals', (host) => {
+onEachStore('refusals that reach the store', (host) => {
   const editor = (): Api => host().as('editor');
 
   describe('of bodies', () => {

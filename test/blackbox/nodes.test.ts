@@ -219,7 +219,7 @@ onOneStore('nodes', (host) => {
 });
 
 /** Nodes that keep something, or start runs. */
-onEachStore('nodes', (host) => {
+onEachStore('nodes that store values or start runs', (host) => {
   const { api, ended, replayed, shape } = speaksTo(host);
 
   /** The children of a run, in the order in which it asked for them. */

@@ -353,7 +353,7 @@ onOneStore('prompts of runs', (host) => {
   });
 });
 
-onEachStore('prompts of runs', (host) => {
+onEachStore('stored prompts of runs', (host) => {
   const api = (): Api => host().as('editor');
 
   describe('are what the library has', () => {

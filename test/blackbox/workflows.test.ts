@@ -276,7 +276,7 @@ const SECRETS: readonly (readonly [where: string, definition: Definition])[] = [
   ],
 ];
 
-onEachStore('registering workflows', (host) => {
+onEachStore('stored workflows', (host) => {
   const api = (): Api => host().as('editor');
   const post = (definition: unknown, by: Api = api()): Promise<Answer> => by.post(WORKFLOWS, definition);
   const put = (definition: Definition): Promise<Answer> =>

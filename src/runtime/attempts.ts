@@ -106,6 +106,7 @@ export class Attempts {
       if ('done' in outcome || 'failed' in outcome) this.#runtime.synchronousTypes.add(type);
       return this.#bounded(outcome);
     }
+    this.#runtime.synchronousTypes.delete(type);
     this.#listen(
       nodeId,
       current,

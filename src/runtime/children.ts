@@ -1,9 +1,9 @@
 import { inactivityOf } from '../engine/definition/activity.ts';
 import type { PlannedNode } from '../engine/definition/plan.ts';
 import { nodeSpan } from '../engine/inspection/span-names.ts';
+import { maskRunOutputs } from '../engine/masking/mask.ts';
 import { childBudget, type SpendingReport, spendingReportOf } from '../engine/models/budget.ts';
 import { causeOfChild } from '../engine/run/causation.ts';
-import { shownOutputs } from '../engine/run/final-outputs.ts';
 import { finalOutputs } from '../engine/run/next.ts';
 import { type ChildState, isOver, type Run, visibleVariables } from '../engine/run/run.ts';
 import type { RunError } from '../protocol/errors.ts';
@@ -147,6 +147,12 @@ function sensitiveAmong({ known }: Run, variables: JsonObject): string[] | undef
   return names.length > 0 ? names : undefined;
 }
 
+/** The final outputs as readers see them. */
+function shownOutputs(run: Run): JsonObject {
+  const masked = maskRunOutputs(run.plan, finalOutputs(run), sha256Hex);
+  return run.known ? run.known.mask(masked) : masked;
+}
+
 /** The child belongs to the parent's trace, under the node that started it. */
 function traceOfChild(runtime: Runtime, { run }: HeldRun, { node, index }: PlannedNode): TraceContext | undefined {
   const trace = traceOf(runtime, run.facts);
@@ -230,7 +236,7 @@ async function resultOf({ reader }: Runtime, row: RunRow): Promise<ChildResult> 
     status: run.ended!,
     variables: Object.assign(Object.create(null), visibleVariables(run)),
     outputs: finalOutputs(run),
-    shown: shownOutputs(run, sha256Hex),
+    shown: shownOutputs(run),
     known: run.known,
     error: run.error as RunError | undefined,
   };

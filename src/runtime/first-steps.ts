@@ -51,16 +51,18 @@ export class FirstSteps {
   }
 
   #take({ held, recorded }: CreatedRun): CreatedRun {
-    const { clock } = this.#runtime;
+    const { clock, turns } = this.#runtime;
     const all = [...recorded];
     const attempts = this.#attemptsAt(held);
-    const until = clock.now() + STEPS_MS;
-    for (let steps = 0; steps < STEPS_MAX && clock.now() <= until; steps++) {
-      const events = this.#step(held, attempts);
+    const startedAt = clock.now();
+    const isTimeLeft = (): boolean => clock.now() - startedAt <= STEPS_MS;
+    for (let steps = 0; steps < STEPS_MAX && isTimeLeft(); steps++) {
+      const events = this.#step(held, attempts, isTimeLeft);
       if (events.length === 0) break;
       all.push(...events);
     }
     attempts.abortAll();
+    turns.charge(held.identity.subject.tenant, clock.now() - startedAt);
     return { held, recorded: all };
   }
 
@@ -74,12 +76,13 @@ export class FirstSteps {
     });
   }
 
-  #step(held: HeldRun, attempts: Attempts): Recorded[] {
+  /** Nodes for which no time is left stay ready. */
+  #step(held: HeldRun, attempts: Attempts, isTimeLeft: () => boolean): Recorded[] {
     const time = this.#runtime.clock.now();
     const { events, start } = next(held.run, time, NODES_PER_STEP - attempts.count);
     if (!start.every((planned) => this.#mayCall(held, planned))) return [];
     const recorded = record(held, events, time);
-    for (const planned of start) recorded.push(...this.#start(held, attempts, planned));
+    for (const planned of start) if (isTimeLeft()) recorded.push(...this.#start(held, attempts, planned));
     return recorded;
   }
 

@@ -41,7 +41,7 @@ export interface Runtime {
   /** How much each tenant has stored, and whether it may store more. */
   readonly storage: StorageShares;
   readonly catalog: Catalog;
-  /** Types whose nodes have ended without waiting; one that waits during first steps is taken out. */
+  /** Types whose nodes ended without waiting for anything when they were called last. */
   readonly synchronousTypes: WeakSet<NodeType>;
   /** Validates with the JSON Schemas of callers. */
   readonly schemas: SchemaValidator;

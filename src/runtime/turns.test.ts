@@ -81,6 +81,18 @@ describe('turns', () => {
     expect(loop.msOf('noisy', 10) / loop.time).toBeCloseTo(0.5, 1);
   });
 
+  it('make a tenant wait for what it did outside of them, too', async () => {
+    const loop = new ManualLoop();
+    void loop.turns.next('quiet');
+    await loop.turn();
+    loop.turns.charge('noisy', 50);
+    void loop.work('noisy', 10);
+    await loop.turn();
+    expect(loop.taken).toEqual([]);
+    while (loop.taken.length === 0) await loop.turn();
+    expect(loop.time).toBeGreaterThan(50);
+  });
+
   it('are not held back while nobody else is active', async () => {
     const loop = new ManualLoop();
     for (let run = 0; run < 100; run++) void loop.work('noisy', 10);

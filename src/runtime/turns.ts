@@ -50,6 +50,11 @@ export class Turns {
     });
   }
 
+  /** Charges a tenant for work that it did outside of a turn; within one, the turn is charged anyway. */
+  charge(tenant: string, ms: number): void {
+    if (this.#current?.tenant !== tenant) this.#chargeAt(tenant, ms, this.#clock.now());
+  }
+
   /** Actions of one turn of the loop follow each other, and what one of them set off is done before the next. */
   #schedule(): void {
     this.#ahead++;
@@ -70,14 +75,14 @@ export class Turns {
   /** Charges the piece that has just been served. The last one of a round begins the next. */
   #end(): void {
     const now = this.#clock.now();
-    if (this.#current) this.#charge(this.#current.tenant, now - this.#current.since, now);
+    if (this.#current) this.#chargeAt(this.#current.tenant, now - this.#current.since, now);
     this.#current = undefined;
     if (--this.#ahead > 0) return;
     this.#startedAt = undefined;
     this.#scheduleNext(now);
   }
 
-  #charge(tenant: string, ms: number, now: number): void {
+  #chargeAt(tenant: string, ms: number, now: number): void {
     if (ms <= 0) return;
     this.#waiting.charge(tenant, ms);
     const isContended = this.#asked.some((last) => last.tenant !== tenant && now - last.at < ACTIVE_MS);

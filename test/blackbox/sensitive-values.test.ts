@@ -157,6 +157,20 @@ onOneStore('sensitive values', (host) => {
     }
   });
 
+  it('are not looked for in the names of a result: ids of nodes and codes stay', async () => {
+    const named = workflow([node(SECRET, 'core.identity', { inputs: { text: variable('note') } })], [], NOTE);
+    const done = await api().post('/v1/host/capstan/calls', {
+      workflowId: await register(api(), named),
+      inputs: INPUTS,
+    });
+    expect(Object.keys(done.body.outputs)).toEqual([SECRET]);
+    expect(JSON.stringify(Object.values(done.body.outputs))).not.toMatch(TRACES);
+    const failing = workflow([node('a', 'core.fail', { config: { code: 'as_told' } })], [], NOTE);
+    const inputs = { ...INPUTS, note: 'as_told' };
+    const failed = await api().post('/v1/host/capstan/calls', { workflowId: await register(api(), failing), inputs });
+    expect(failed.body.error.code).toBe('as_told');
+  });
+
   it('reach the nodes themselves, and a replay repeats them', async () => {
     const definition = workflow(
       [

@@ -1,9 +1,6 @@
 import type { JsonObject } from '../../protocol/format/json.ts';
 import type { RunSnapshot } from '../../protocol/running/runs.ts';
 import type { WorkflowDefinition } from '../../protocol/running/workflows.ts';
-import { type Digest, maskRunOutputs } from '../masking/mask.ts';
-import { finalOutputs } from './next.ts';
-import type { Run } from './run.ts';
 
 /** What a run results in: the outputs of its nodes without outgoing edges, by node id. */
 export function finalOutputsInSnapshot(
@@ -17,10 +14,4 @@ export function finalOutputsInSnapshot(
       return outputs ? [[id, outputs]] : [];
     }),
   );
-}
-
-/** What a run results in, as readers see it. */
-export function shownOutputs(run: Run, digest: Digest): JsonObject {
-  const masked = maskRunOutputs(run.plan, finalOutputs(run), digest);
-  return run.known ? run.known.mask(masked) : masked;
 }

@@ -77,6 +77,7 @@ async function sendStream(
   const isEventStream = reply.getHeader('content-type') === 'text/event-stream';
   if (isEventStream) raw.write(RECONNECT);
   const stopKeepAlive = isEventStream ? keepAlive(reply, clock) : () => {};
+  let isWhole = false;
   try {
     for await (const chunk of chunks) {
       await turn();
@@ -88,11 +89,14 @@ async function sendStream(
       }
       if (signal.aborted) break;
     }
+    isWhole = !signal.aborted;
   } finally {
     stopKeepAlive();
     // The caller is still there, so it is the host that ends this.
     if (isEventStream && signal.aborted && !raw.destroyed) raw.write(':closing, connect again\n\n');
-    raw.end();
+    // Whoever follows events goes on from the last one; a document that is cut must not look like a whole one.
+    if (isWhole || isEventStream) raw.end();
+    else raw.destroy();
   }
 }
 

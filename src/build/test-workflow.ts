@@ -110,26 +110,30 @@ function scripted(folder: string, answers: readonly JsonObject[]): JsonObject {
 async function runOn(tested: Tested, workflowId: string, { inputs = {}, answer }: TestOptions): Promise<TestedRun> {
   const { client } = tested;
   const { runId } = await client.createRun({ workflowId, inputs });
-  for (;;) {
+  for (let tenant: string | undefined; ; ) {
+    // Read before the snapshot: what the run waits for is then over or in it, such as a question without an end.
+    const due = await dueTime(tested, tenant);
     const snapshot = await client.getRun(runId);
     if (isTerminalStatus(snapshot.status)) return reportOn(client, snapshot);
     const { interrupt } = snapshot;
+    tenant = snapshot.owner?.tenant;
     const given = interrupt && answer?.(interrupt);
     if (given) await client.resolveInterruptByRun(runId, interrupt.nodeId, { resumeValue: given });
     else if (interrupt && interrupt.expiresAt === undefined) return reportOn(client, snapshot);
-    else await passTime(tested, snapshot.owner?.tenant);
+    else {
+      if (due !== undefined && tested.running.isIdle()) tested.clock.skipTo(due);
+      await sleep(realClock, 1);
+    }
   }
 }
 
-/** Goes to the time at which the next thing is due, unless something is being done. */
-async function passTime({ running, clock, host }: Tested, tenant: string | undefined): Promise<void> {
-  if (running.isIdle()) {
-    const tenants = await host.runtime.store.read<DueTenant>(dueTenants('', 10, []));
-    // The housekeeping of the host is always due soon.
-    const next = tenants.find((each) => each.tenant === tenant)?.due_at;
-    if (next != null && running.isIdle()) clock.skipTo(Number(next));
-  }
-  await sleep(realClock, 1);
+/** When the next thing of the tenant is due; undefined while something is being done. */
+async function dueTime({ running, host }: Tested, tenant: string | undefined): Promise<number | undefined> {
+  if (!running.isIdle()) return undefined;
+  const tenants = await host.runtime.store.read<DueTenant>(dueTenants('', 10, []));
+  // The housekeeping of the host is always due soon.
+  const due = tenants.find((each) => each.tenant === tenant)?.due_at;
+  return due == null || !running.isIdle() ? undefined : Number(due);
 }
 
 async function reportOn(client: Client, snapshot: RunSnapshot): Promise<TestedRun> {

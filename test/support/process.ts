@@ -41,10 +41,11 @@ export const bundled = (name = 'main'): Program => ({ path: bundledFile(name), f
 /** A file of the bundle. */
 export const bundledFile = (name: string): string => join(dirname(inject('program')), `${name}.js`);
 
-/** Processes that load the same files share what Node compiled of them. */
-export const compileCache = (): Record<string, string> => ({
-  NODE_COMPILE_CACHE: join(dirname(inject('program')), 'compiled'),
-});
+/** Processes that load the same files share what Node compiled of them; the packed program has no bundle of the tests. */
+export function compileCache(): Record<string, string> {
+  const program: string | undefined = inject('program');
+  return program === undefined ? {} : { NODE_COMPILE_CACHE: join(dirname(program), 'compiled') };
+}
 
 /** Starts a host and waits until it listens. */
 export async function spawnHost(environment: Environment, program = bundled()): Promise<HostProcess> {

@@ -74,11 +74,10 @@ export class Connection {
         .replaceAll('$transaction', '0')
         .replaceAll('$settled', '1')
         .replaceAll('$storeBytes', '(SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size())')
-        .replaceAll('$now', `?${params.length + 1}`)
+        .replaceAll('$now', `$${params.length + 1}`)
         // SQLite plans with the value of a bare parameter here, and prepares the statement again for each other value.
-        .replace(/\bLIMIT \$(\d+)/g, 'LIMIT +?$1')
-        .replace(/\$(\d+)/g, '?$1');
-      entry = { statement: this.#database.prepare(text), usesNow };
+        .replace(/\bLIMIT \$(\d+)/g, 'LIMIT +$$$1');
+      entry = { statement: this.#database.prepare(withPlaceholders(text)), usesNow };
       this.#prepared.set(sql, entry);
     }
     return { prepared: entry.statement, params: entry.usesNow ? [...params, this.#clock.now()] : params };
@@ -86,6 +85,16 @@ export class Connection {
 }
 
 const NO_ROWS: Row[] = [];
+
+/**
+ * Parameters in the spelling of SQLite. Those that are used once each and in order get no number: Node looks up the name
+ * of every parameter before it binds it, and SQLite searches all numbered ones for that.
+ */
+function withPlaceholders(text: string): string {
+  const numbers = [...text.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number));
+  const areInOrder = numbers.every((number, index) => number === index + 1);
+  return text.replace(/\$(\d+)/g, areInOrder ? '?' : '?$1');
+}
 
 /** A cached prepared statement; `usesNow` says whether the clock must be passed as an extra parameter. */
 interface Prepared {

@@ -14,12 +14,28 @@ export function isObject(value: unknown): value is JsonObject {
  * sorted by UTF-16 code units.
  */
 export function canonicalJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item ?? null)).join(',')}]`;
+  return isSorted(value) ? JSON.stringify(value ?? null) : sortedJson(value);
+}
+
+/** Whether every object in a value has its keys in canonical order already: then it need not be taken apart. */
+function isSorted(value: unknown): boolean {
+  if (Array.isArray(value)) return value.every(isSorted);
+  if (!isObject(value)) return true;
+  let previous = '';
+  for (const key of Object.keys(value)) {
+    if (key < previous || !isSorted(value[key])) return false;
+    previous = key;
+  }
+  return true;
+}
+
+function sortedJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map((item) => sortedJson(item ?? null)).join(',')}]`;
   if (!isObject(value)) return JSON.stringify(value ?? null);
   const members = Object.keys(value)
     .filter((key) => value[key] !== undefined)
     .sort()
-    .map((key) => `${JSON.stringify(key)}:${canonicalJson(value[key])}`);
+    .map((key) => `${JSON.stringify(key)}:${sortedJson(value[key])}`);
   return `{${members.join(',')}}`;
 }
 

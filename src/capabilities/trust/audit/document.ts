@@ -1,19 +1,23 @@
 import type { AuditCheckpoint, AuditEntry, HashedEntry } from '../../../protocol/trust/audit-chain.ts';
+import { isoTime } from '../../../system/iso-time.ts';
 import type { CheckpointRow, EntryRow } from './records.ts';
 
-/** An entry as it is hashed. It contains every column of its row, so that none can be changed unnoticed. */
+/**
+ * An entry as it is hashed. It contains every column of its row, so that none can be changed unnoticed; the members are in
+ * the order of canonical JSON, which is then quick to write.
+ */
 export function entryOf(row: EntryRow): AuditEntry {
   return {
+    action: row.action,
+    actor: row.actor,
     atSequence: row.sequence,
+    ...(row.details === null ? {} : { details: parseDetails(row.details) }),
     occurredAt: timeText(row.at),
+    outcome: row.outcome,
+    prevHash: row.prev_hash,
+    ...(row.target === null ? {} : { target: row.target }),
     tenant: row.tenant,
     ...(row.workspace === null ? {} : { workspace: row.workspace }),
-    actor: row.actor,
-    action: row.action,
-    ...(row.target === null ? {} : { target: row.target }),
-    outcome: row.outcome,
-    ...(row.details === null ? {} : { details: parseDetails(row.details) }),
-    prevHash: row.prev_hash,
   };
 }
 
@@ -45,8 +49,7 @@ export function checkpointOf({ checkpoint_id, at_sequence, merkle_root, signatur
 
 /** A value that is not a time was not written by this program: it is shown unchanged, and the hash will not match. */
 export function timeText(at: number): string {
-  const time = new Date(at);
-  return Number.isNaN(time.getTime()) ? String(at) : time.toISOString();
+  return Number.isNaN(new Date(at).getTime()) ? String(at) : isoTime(at);
 }
 
 /** Text that is not JSON was not written by this program: it is shown unchanged, and the hash will not match. */

@@ -4,6 +4,8 @@ export class LruCache<K, V> {
   readonly #max: number;
   readonly #weigh: (value: V) => number;
   #total = 0;
+  /** The most recently used key, which need not be moved. */
+  #newest: K | undefined;
 
   constructor(max: number, weigh: (value: V) => number = () => 1) {
     this.#max = max;
@@ -14,26 +16,34 @@ export class LruCache<K, V> {
   get(key: K): V | undefined {
     const entry = this.#entries.get(key);
     if (!entry) return undefined;
-    this.#entries.delete(key);
-    this.#entries.set(key, entry);
+    if (key !== this.#newest) {
+      this.#entries.delete(key);
+      this.#entries.set(key, entry);
+      this.#newest = key;
+    }
     return entry.value;
   }
 
   /** Stores a value, and evicts others until the total weight is at most `max`. */
   set(key: K, value: V): void {
-    this.delete(key);
+    if (key !== this.#newest) this.delete(key);
     const weight = this.#weigh(value);
+    this.#total += weight - (this.#entries.get(key)?.weight ?? 0);
     this.#entries.set(key, { value, weight });
-    this.#total += weight;
-    for (const oldest of this.#entries.keys()) {
-      if (this.#total <= this.#max || this.#entries.size === 1) break;
-      this.delete(oldest);
-    }
+    this.#newest = key;
+    if (this.#total > this.#max) this.#evict();
   }
 
   delete(key: K): void {
     this.#total -= this.#entries.get(key)?.weight ?? 0;
     this.#entries.delete(key);
+  }
+
+  #evict(): void {
+    for (const oldest of this.#entries.keys()) {
+      if (this.#total <= this.#max || this.#entries.size === 1) break;
+      this.delete(oldest);
+    }
   }
 
   get size(): number {

@@ -10,6 +10,7 @@ import { EVENT_SCHEMA_VERSION } from '../protocol/running/runs.ts';
 import type { StoredEvent } from '../store/log.ts';
 import { nextLogDigest } from '../store/log-digest.ts';
 import { digits } from '../system/ids.ts';
+import { isoTime } from '../system/iso-time.ts';
 import { redactValue } from '../system/redaction.ts';
 
 /** An event with its id and sequence, in two forms: complete for the fold, and encoded for storage and readers. */
@@ -41,10 +42,11 @@ export function recordEvent(
     sequence: at.sequence,
     type,
     payload,
-    timestamp: new Date(at.time).toISOString(),
-    ...(nodeId === undefined ? {} : { nodeId }),
-    ...(causationId === undefined ? {} : { causationId }),
-    ...(contentTrust === undefined ? {} : { contentTrust }),
+    timestamp: isoTime(at.time),
+    // All events have the same members, though some are undefined: the text lacks those, and V8 handles one form best.
+    nodeId,
+    causationId,
+    contentTrust,
     schemaVersion: EVENT_SCHEMA_VERSION,
     engineVersion: String(facts.engineVersion),
   } as RunEvent;

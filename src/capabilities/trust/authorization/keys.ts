@@ -1,6 +1,7 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { isRole, isScope, ROLE_SCOPES, type Role, type Scope } from '../../../protocol/trust/scopes.ts';
 import { isLoopbackName, reachOf } from '../../../system/addresses.ts';
+import { sha256Hex } from '../../../system/digest.ts';
 import type { Caller } from '../../request.ts';
 import { storageTenant } from '../../storage-tenant.ts';
 
@@ -51,7 +52,7 @@ export function newKey(isTest: boolean): string {
 
 /** Keys are long and random, so one round of SHA-256 is enough to protect the stored form. */
 export function hashKey(key: string): string {
-  return createHash('sha256').update(key).digest('hex');
+  return sha256Hex(key);
 }
 
 /** Compares hashes in constant time. */

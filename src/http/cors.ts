@@ -20,7 +20,6 @@ export class Cors {
 
   /** Marks the answer to a request as readable for its origin, if that is permitted. */
   readonly mark = ({ headers: { origin } }: IncomingMessage, response: ServerResponse): void => {
-    if (this.#origins.size === 0) return;
     response.setHeader('Vary', 'Origin');
     if (!this.#permits(origin)) return;
     response.setHeader('Access-Control-Allow-Origin', origin!);

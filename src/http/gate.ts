@@ -34,6 +34,12 @@ interface GateOptions {
   readonly hosts: () => number;
 }
 
+/** A place of a share that a request has taken. */
+export interface Place {
+  readonly share: Share;
+  readonly name: string;
+}
+
 /** How much the host takes on, and how much of it one caller may have. */
 export interface GateLimits {
   /** Requests that are answered at once; more are refused. */
@@ -119,10 +125,12 @@ export class Gate {
   };
 
   /** Takes a place for a stream, until the connection is closed. */
-  readonly openStream = (request: FastifyRequest, reply: FastifyReply): Refusal | undefined => {
+  readonly openStream = (request: FastifyRequest): Refusal | undefined => {
     const { caller } = request;
     if (!caller) return undefined;
-    return this.#take('tenant-streams', caller.subject.tenant, reply) ?? this.#take('key-streams', caller.keyId, reply);
+    return (
+      this.#take('tenant-streams', caller.subject.tenant, request) ?? this.#take('key-streams', caller.keyId, request)
+    );
   };
 
   /** Ends every stream. */
@@ -142,8 +150,11 @@ export class Gate {
     request.startedAt = this.#options.clock.now();
     request.abort = new AbortController();
     this.#inFlight.add(request.abort);
+    request.places = [];
     reply.raw.once('close', () => {
       this.#inFlight.delete(request.abort);
+      for (const { share, name } of request.places ?? []) share.leave(name);
+      request.places = undefined;
       if (this.#inFlight.size === 0) this.#onEmpty();
       if (!reply.raw.writableFinished) request.abort.abort();
     });
@@ -153,7 +164,7 @@ export class Gate {
   }
 
   async #check(request: FastifyRequest, reply: FastifyReply): Promise<Refusal | undefined> {
-    const hosts = request.raw.headersDistinct.host?.length ?? 0;
+    const hosts = hostHeaders(request.raw.rawHeaders);
     if (hosts > 1) return HOST_REPEATED;
     if (hosts === 0 && request.raw.httpVersion !== '1.0') return HOST_MISSING;
     const { isProbe, isExempt, scope } = request.routeOptions.config;
@@ -167,7 +178,7 @@ export class Gate {
     if (scope === 'public') return this.#admitPublic(request, reply);
     if (request.is404 && !request.url.startsWith('/v1/')) return UNVERSIONED;
     if (!credential) return UNAUTHENTICATED;
-    return (sent?.isSession ? checkSender(request) : undefined) ?? this.#admit(request, reply, credential);
+    return (sent?.isSession ? checkSender(request) : undefined) ?? this.#admit(request, credential);
   }
 
   /** What the request itself sends wins over the session of the browser. */
@@ -194,18 +205,20 @@ export class Gate {
 
   /** Requests without a credential have few places of their own, and little time. */
   #admitPublic(request: FastifyRequest, reply: FastifyReply): Refusal | undefined {
-    const refusal = this.#take(PUBLIC, PUBLIC, reply);
+    const refusal = this.#take(PUBLIC, PUBLIC, request);
     if (refusal) return refusal;
     const cancel = this.#options.clock.after(PUBLIC_MS, () => request.raw.destroy());
     reply.raw.once('close', cancel);
     return undefined;
   }
 
-  #take(scope: Exclude<LimitScope, 'host'>, name: string, reply: FastifyReply): Refusal | undefined {
+  #take(scope: Exclude<LimitScope, 'host'>, name: string, request: FastifyRequest): Refusal | undefined {
     const share = this.#shares[scope];
     const refusal = share.take(name);
     if (refusal) return this.#limited(scope, refusal);
-    reply.raw.once('close', () => share.leave(name));
+    // The connection may have been closed while the credential was checked.
+    if (request.places) request.places.push({ share, name });
+    else share.leave(name);
     return undefined;
   }
 
@@ -225,8 +238,8 @@ export class Gate {
   }
 
   /** Unknown paths are refused only after this: without a credential nobody learns which exist. */
-  async #admit(request: FastifyRequest, reply: FastifyReply, credential: Credential): Promise<Refusal | undefined> {
-    const { authorization, audit } = this.#options;
+  async #admit(request: FastifyRequest, credential: Credential): Promise<Refusal | undefined> {
+    const { authorization, audit, turns } = this.#options;
     const { scope } = request.routeOptions.config;
     const caller = await authorization.authenticate(credential);
     if (isRefusal(caller)) {
@@ -236,14 +249,21 @@ export class Gate {
     this.#known.set(credential.hash, true);
     request.caller = caller;
     audit.keyUsed(caller);
-    const limited = this.#take('tenant', caller.subject.tenant, reply) ?? this.#take('key', caller.keyId, reply);
+    const limited = this.#take('tenant', caller.subject.tenant, request) ?? this.#take('key', caller.keyId, request);
     if (limited) return limited;
-    await this.#options.turns.next(caller.subject.tenant);
+    await turns.next(caller.subject.tenant);
     if (scope === undefined || scope === 'any') return undefined;
     if ((caller.scopes as ReadonlySet<string>).has(scope)) return undefined;
     await audit.denied(caller, { method: request.method, route: request.routeOptions.config.route ?? 'none', scope });
     return refuse('forbidden', `This operation requires the scope ${scope}.`, { scopeRequired: scope });
   }
+}
+
+/** The number of Host headers, among names and values in turn. */
+function hostHeaders(headers: readonly string[]): number {
+  let count = 0;
+  for (let at = 0; at < headers.length; at += 2) if (/^host$/i.test(headers[at]!)) count++;
+  return count;
 }
 
 /** A burst of twice what is sustained. */

@@ -20,7 +20,7 @@ interface OperationOptions {
   readonly publicUrl: string | undefined;
   readonly streamUnreadMs: number;
   /** Takes a place for a stream. */
-  readonly openStream: (request: FastifyRequest, reply: FastifyReply) => Refusal | undefined;
+  readonly openStream: (request: FastifyRequest) => Refusal | undefined;
   /** Refuses a request whose body has not been read. */
   readonly refuseUnread: (request: FastifyRequest, reply: FastifyReply, refusal: Refusal) => FastifyReply;
 }
@@ -43,17 +43,18 @@ function takeBytes(app: FastifyInstance): void {
 
 function mount(app: FastifyInstance, route: BoundRoute, options: OperationOptions): void {
   const check = requestCheck(route, options);
+  const operation = `${route.method} ${route.path}`;
   app.route({
     method: route.method,
     url: routerPath(route.path),
     config: { route: route.path, scope: route.scope },
     ...(route.scope === 'public' && route.before ? { onRequest: tokenCheck(route.before, options) } : {}),
     handler: async (request, reply) => {
-      options.runtime.watchdog.note(`${route.method} ${route.path}`);
+      options.runtime.watchdog.note(operation);
       const answer = await followUp(request, route, await answerOnce(request, route, check, options), options);
       if ('replay' in answer) return sendReplay(reply, answer);
       if (isRefusal(answer)) return sendRefusal(reply, answer);
-      const refusal = answer.stream && options.openStream(request, reply);
+      const refusal = answer.stream && options.openStream(request);
       if (refusal) return sendRefusal(reply, refusal);
       const { runtime, streamUnreadMs: unreadMs } = options;
       await sendReply(reply, answer, {

@@ -13,7 +13,7 @@ import { NO_SNIFFING, sendRefusal } from './answers.ts';
 import { answerClientError, answerExpectation } from './client-errors.ts';
 import { Cors } from './cors.ts';
 import { internalError, refusalOfError } from './framework-errors.ts';
-import { Gate, type GateLimits } from './gate.ts';
+import { Gate, type GateLimits, type Place } from './gate.ts';
 import { Idempotency } from './idempotency.ts';
 import type { Metrics } from './metrics.ts';
 import { mountOperation } from './operations.ts';
@@ -35,6 +35,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     caller: Caller | undefined;
     abort: AbortController;
+    /** What the request has taken of the shares of its caller; undefined once its connection is closed. */
+    places: Place[] | undefined;
     startedAt: number;
     /** The body as it was sent. */
     bodyText: string;
@@ -127,6 +129,7 @@ export function createServer(options: ServerOptions): Server {
 
 /** Before anything can answer: streams and refusals are marked, too, and a preflight has no credential yet. */
 function permitOrigins(app: FastifyInstance, origins: readonly string[]): void {
+  if (origins.length === 0) return;
   const cors = new Cors(origins);
   app.server.prependListener('request', cors.mark);
   app.addHook('onRequest', async ({ raw }, reply) => {
@@ -160,6 +163,7 @@ function createApp({ runtime, maxRequestBodyBytes, requestTimeoutMs }: ServerOpt
   app.decorateRequest('startedAt', 0);
   app.decorateRequest('bodyText', '');
   app.decorateRequest('abort');
+  app.decorateRequest('places');
   parseJsonBodies(app, runtime);
   app.setNotFoundHandler((_request, reply) => sendRefusal(reply, refuse('not_found', 'There is no such route.')));
   return app;

@@ -15,18 +15,19 @@ export const RANDOM_DIGITS = 10;
  */
 export function sortableIds(now: () => number, chance: () => string): Ids {
   let time = 0;
+  let timeDigits = digits(time, TIME_DIGITS);
   let count = 0;
+  const moveTo = (next: number): void => {
+    time = next;
+    timeDigits = digits(time, TIME_DIGITS);
+    count = 0;
+  };
   return {
     next(prefix) {
       const current = now();
-      if (current > time) {
-        time = current;
-        count = 0;
-      } else if (++count === COUNT_MAX) {
-        time++;
-        count = 0;
-      }
-      return prefix + digits(time, TIME_DIGITS) + digits(count, COUNT_DIGITS) + chance();
+      if (current > time) moveTo(current);
+      else if (++count === COUNT_MAX) moveTo(time + 1);
+      return prefix + timeDigits + digits(count, COUNT_DIGITS) + chance();
     },
   };
 }

@@ -30,6 +30,8 @@ export function realIds(clock: Pick<Clock, 'now'> = realClock): Ids {
   return sortableIds(() => clock.now(), base36Source());
 }
 
+const BASE36 = '0123456789abcdefghijklmnopqrstuvwxyz';
+
 /** Discards bytes from 252 on, the largest multiple of 36, so that every digit is equally likely. */
 function base36Source(): () => string {
   const pool = new Uint8Array(4_096);
@@ -45,7 +47,7 @@ function base36Source(): () => string {
     let digits = '';
     while (digits.length < RANDOM_DIGITS) {
       const byte = nextByte();
-      if (byte < 252) digits += (byte % 36).toString(36);
+      if (byte < 252) digits += BASE36[byte % 36]!;
     }
     return digits;
   };

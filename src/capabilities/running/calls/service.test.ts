@@ -34,6 +34,15 @@ describe('the result of a call', () => {
     expect(await result).toEqual({ status: 'completed', outputs: expect.any(Object) });
   });
 
+  it('is heard by a call and its retry, which wait side by side', async () => {
+    const calls = new CallService(runtime, { ...needs, events: { poll: () => Promise.reject(new Error('a look')) } });
+    runtime.hub.connect([calls.onAppend], {});
+    const runId = await called(calls);
+    const results = [calls.result(ada, runId, waiting), calls.result(ada, runId, waiting)];
+    await host.runToRest(runId);
+    expect((await Promise.all(results)).map((result) => result?.status)).toEqual(['completed', 'completed']);
+  });
+
   it('is read from the log if nothing is heard, because another host has the run', async () => {
     const calls = new CallService(runtime, needs);
     const runId = await called(calls);

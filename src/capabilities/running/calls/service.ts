@@ -22,7 +22,7 @@ export class CallService {
   readonly #runtime: Runtime;
   readonly #needs: { readonly runs: Pick<Runs, 'create'>; readonly events: Pick<Events, 'poll'> };
   /** The runs that are listened to. */
-  readonly #awaited = new Map<string, PromiseWithResolvers<RunResult>>();
+  readonly #awaited = new Map<string, AwaitedRun>();
 
   constructor(runtime: Runtime, needs: { readonly runs: Pick<Runs, 'create'>; readonly events: Pick<Events, 'poll'> }) {
     this.#runtime = runtime;
@@ -38,14 +38,16 @@ export class CallService {
     const asked = { workflowId, inputs, configurable, tags, metadata, trace, exclusive: false, takesFirstSteps: true };
     const start = await this.#needs.runs.create(caller, asked);
     if (isRefusal(start)) return start;
-    const listen = () => this.#awaited.set(start.result.runId, Promise.withResolvers());
+    const listen = () => this.#awaited.set(start.result.runId, {});
     // Listens before the start is announced: the run may have ended by then.
     return and(changeOf(start.result, [], { announce: [listen] }), start);
   }
 
   readonly onAppend: AppendListener = ({ run }) => {
     const awaited = this.#awaited.get(run.facts.runId);
-    if (awaited && isSettled(statusOf(run))) awaited.resolve(resultOfRun(run));
+    if (!awaited || !isSettled(statusOf(run))) return;
+    awaited.result ??= resultOfRun(run);
+    awaited.listeners?.resolve(awaited.result);
   };
 
   /** Waits until a run has ended or needs a person, or the time is up; undefined if the run is gone. */
@@ -69,9 +71,21 @@ export class CallService {
     const awaited = this.#awaited.get(runId);
     if (!awaited) return undefined;
     try {
-      return await withTimeout(this.#runtime.clock, ms, awaited.promise);
+      return awaited.result ?? (await withTimeout(this.#runtime.clock, ms, untilHeard(awaited)));
     } finally {
       this.#awaited.delete(runId);
     }
   }
+}
+
+/** A run that is listened to. Most have ended before anybody waits for them. */
+interface AwaitedRun {
+  result?: RunResult;
+  /** A call and its retries, which wait side by side. */
+  listeners?: PromiseWithResolvers<RunResult>;
+}
+
+function untilHeard(awaited: AwaitedRun): Promise<RunResult> {
+  awaited.listeners ??= Promise.withResolvers();
+  return awaited.listeners.promise;
 }

@@ -14,7 +14,7 @@ export type AuthenticatorRuntime = Pick<Runtime, 'store' | 'clock' | 'log' | 'eg
 /** Finds the caller behind a credential: a configured key, a token of the issuer, or a stored key, in this order. */
 export class Authenticator {
   readonly #runtime: AuthenticatorRuntime;
-  readonly #configured: ReadonlyMap<string, KeyRecord>;
+  readonly #configured: ReadonlyMap<string, { readonly key: KeyRecord; readonly caller: Caller }>;
   readonly #verifyToken: ((token: string) => Promise<Caller | Refusal>) | undefined;
   readonly #lastUse: LastUse;
 
@@ -24,7 +24,7 @@ export class Authenticator {
     verifyToken?: (token: string) => Promise<Caller | Refusal>,
   ) {
     this.#runtime = runtime;
-    this.#configured = new Map(apiKeys.map((key) => [key.hash, key]));
+    this.#configured = new Map(apiKeys.map((key) => [key.hash, { key, caller: callerOf(key) }]));
     this.#verifyToken = verifyToken;
     this.#lastUse = new LastUse(runtime.store, runtime.log);
   }
@@ -32,19 +32,20 @@ export class Authenticator {
   async authenticate({ text, hash }: Credential): Promise<Caller | Refusal> {
     const { store, clock } = this.#runtime;
     const configured = this.#configured.get(hash);
-    if (configured) return admit(configured, hash, clock.now());
+    if (configured) return refusalOf(configured.key, hash, clock.now()) ?? configured.caller;
     if (this.#verifyToken && looksLikeToken(text)) return this.#verifyToken(text);
     const [row] = await store.read<TimedKeyRow>(findKey(hash));
     if (!row) return UNAUTHENTICATED;
-    const caller = admit(keyFromRow(row), hash, row.now);
-    if ('subject' in caller) this.#lastUse.note(row, row.now);
-    return caller;
+    const key = keyFromRow(row);
+    const refusal = refusalOf(key, hash, row.now);
+    if (refusal) return refusal;
+    this.#lastUse.note(row, row.now);
+    return callerOf(key);
   }
 }
 
-function admit(key: KeyRecord, hash: string, now: number): Caller | Refusal {
+function refusalOf(key: KeyRecord, hash: string, now: number): Refusal | undefined {
   if (!isSameHash(key.hash, hash)) return UNAUTHENTICATED;
   if (isRevoked(key, now)) return refuse('key_revoked', 'This key was revoked.');
-  if (isOver(key, now)) return refuse('key_expired', 'This key has expired.');
-  return callerOf(key);
+  return isOver(key, now) ? refuse('key_expired', 'This key has expired.') : undefined;
 }

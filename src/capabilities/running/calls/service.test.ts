@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { callerAs, openCapabilityHost } from '../../../../test/support/capability-host.ts';
-import { node, workflow } from '../../../../test/support/definitions.ts';
+import { fixed, node, workflow } from '../../../../test/support/definitions.ts';
 import { registerShared } from '../../../../test/support/register-shared.ts';
 import { isRefusal } from '../../../protocol/errors.ts';
 import { perform } from '../../../runtime/change.ts';
@@ -16,10 +16,12 @@ const needs = { runs: new RunService(host, { models: [] }), events: new EventSer
 const ada = callerAs('ada');
 const waiting = { waitMs: 30_000, signal: new AbortController().signal };
 const quick = workflow([node('a')]);
-await registerShared(runtime, quick);
+// Its node has not answered at once before, so its runs are stored before they end.
+const other = workflow([node('a', 'core.openwop.data.string-format', { inputs: { template: fixed('done') } })]);
+for (const definition of [quick, other]) await registerShared(runtime, definition);
 
-async function called(calls: CallService): Promise<string> {
-  const started = await perform(runtime, () => calls.start(ada, { workflowId: quick.id }, undefined));
+async function called(calls: CallService, workflowId = quick.id): Promise<string> {
+  const started = await perform(runtime, () => calls.start(ada, { workflowId }, undefined));
   if (isRefusal(started)) throw new Error(started.message);
   return started.runId;
 }
@@ -37,7 +39,7 @@ describe('the result of a call', () => {
   it('is heard by a call and its retry, which wait side by side', async () => {
     const calls = new CallService(runtime, { ...needs, events: { poll: () => Promise.reject(new Error('a look')) } });
     runtime.hub.connect([calls.onAppend], {});
-    const runId = await called(calls);
+    const runId = await called(calls, other.id);
     const results = [calls.result(ada, runId, waiting), calls.result(ada, runId, waiting)];
     await host.runToRest(runId);
     expect((await Promise.all(results)).map((result) => result?.status)).toEqual(['completed', 'completed']);

@@ -57,9 +57,16 @@ describe('turns', () => {
     const loop = new ManualLoop();
     for (let run = 0; run < 100; run++) void loop.work('noisy', 1);
     await loop.turn();
-    expect(loop.taken).toHaveLength(3);
+    expect(loop.taken).toHaveLength(12);
     await loop.turn();
-    expect(loop.taken).toHaveLength(6);
+    expect(loop.taken).toHaveLength(24);
+  });
+
+  it('begin fewer pieces in a turn of the loop while several tenants are active', async () => {
+    const loop = new ManualLoop();
+    for (let tenant = 0; tenant < 100; tenant++) void loop.work(`tenant-${tenant}`, 1);
+    await loop.turn();
+    expect(loop.taken).toHaveLength(3);
   });
 
   it('serve a tenant that comes late next, while another has a hundred pieces in line', async () => {

@@ -4,6 +4,8 @@ import { EQUAL_WEIGHTS, FairQueue, type WeightOf } from '../system/fair-queue.ts
 /** Pieces of work that may begin in one turn of the event loop, and the time after which no more do. */
 const PIECES_PER_ROUND = 32;
 const ROUND_MS = 3;
+/** The same while one tenant is active: nobody waits for it, and what begins in one round shares a commit. */
+const ROUND_ALONE_MS = 12;
 /** How long a tenant counts as active after it has asked for a turn. */
 const ACTIVE_MS = 1_000;
 
@@ -65,11 +67,17 @@ export class Turns {
   #begin(): void {
     const now = this.#clock.now();
     this.#startedAt ??= now;
-    if (now - this.#startedAt >= ROUND_MS) return;
+    if (now - this.#startedAt >= (this.#isShared(now) ? ROUND_MS : ROUND_ALONE_MS)) return;
     const piece = this.#waiting.shift((tenant) => (this.#pauses.get(tenant) ?? 0) <= now);
     if (!piece) return;
     this.#current = { tenant: piece.tenant, since: now };
     piece.begin();
+  }
+
+  /** Whether more than one tenant has been active lately. */
+  #isShared(now: number): boolean {
+    const [, other] = this.#asked;
+    return other !== undefined && now - other.at < ACTIVE_MS;
   }
 
   /** Charges the piece that has just been served. The last one of a round begins the next. */

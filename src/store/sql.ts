@@ -76,7 +76,7 @@ const insertTexts = new WeakMap<NewRows, Map<number, string>>();
 
 /**
  * Inserts rows under ids that were just made, or that another write of the unit guards: no other write refers to them. A
- * store may then insert the rows of several units together, before everything else.
+ * store may then insert the rows of several units together, before or after everything else.
  */
 export function insertNew(into: NewRows, params: readonly Param[]): Write {
   const rows = params.length / into.columns;

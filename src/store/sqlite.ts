@@ -6,7 +6,8 @@ import type { Meter } from '../system/meter.ts';
 import { makePrivateFolder } from '../system/private-files.ts';
 import { GroupCommit } from './group-commit.ts';
 import { checksumOf, planMigrations } from './migrations.ts';
-import type { CommitOutcome, Row, Statement, Unit } from './sql.ts';
+import { isShareable, SharedWrites } from './shared-writes.ts';
+import type { CommitOutcome, Row, Statement, Unit, Write } from './sql.ts';
 import { backUp } from './sqlite-backup.ts';
 import { Connection, isDamage, isOfTheStore } from './sqlite-connection.ts';
 import { type Custody, FileCustody, NO_CUSTODY } from './sqlite-custody.ts';
@@ -242,53 +243,64 @@ const ROLLBACK_UNIT: Statement = { sql: 'ROLLBACK TO unit', params: [] };
  * Commits units in one transaction, without savepoints at first: nearly always all of them succeed. If one fails when
  * a part of it is written, the transaction is undone and made again with a savepoint for each, so that it fails alone.
  */
-function commitGroup(connection: Connection, custody: Custody, units: readonly Unit[]): (CommitOutcome | Error)[] {
+function commitGroup(connection: Connection, custody: Custody, units: readonly Unit[]): Outcomes {
   try {
-    return transact(connection, custody, units, commitWhole) ?? transact(connection, custody, units, commitUndoable)!;
+    return transact(connection, custody, units, applyTogether) ?? transact(connection, custody, units, applyApart)!;
   } catch (error) {
     if (connection.isInTransaction) connection.run(ROLLBACK);
     throw error instanceof StoreFailure ? error : new StoreFailure('SQLite: the transaction failed.', { cause: error });
   }
 }
 
-/** Undefined, and nothing written, if `commitUnit` gives up on a unit. */
+type Outcomes = (CommitOutcome | Error)[];
+
+/** Undefined, and nothing written, if `applyUnits` gives up. */
 function transact(
   connection: Connection,
   custody: Custody,
   units: readonly Unit[],
-  commitUnit: (connection: Connection, unit: Unit) => CommitOutcome | Error | undefined,
-): (CommitOutcome | Error)[] | undefined {
+  applyUnits: (connection: Connection, units: readonly Unit[]) => Outcomes | undefined,
+): Outcomes | undefined {
   connection.run(BEGIN);
   custody.inTransaction();
-  const outcomes: (CommitOutcome | Error)[] = [];
-  for (const unit of units) {
-    const outcome = commitUnit(connection, unit);
-    if (!outcome) {
-      // A disk that is full has ended the transaction already.
-      if (connection.isInTransaction) connection.run(ROLLBACK);
-      return undefined;
-    }
-    outcomes.push(outcome);
-  }
-  connection.run(COMMIT);
+  const outcomes = applyUnits(connection, units);
+  if (outcomes) connection.run(COMMIT);
+  // A disk that is full has ended the transaction already.
+  else if (connection.isInTransaction) connection.run(ROLLBACK);
   return outcomes;
 }
 
-/** Undefined if the unit fails when a part of it may be written. */
-function commitWhole(connection: Connection, unit: Unit): CommitOutcome | undefined {
+/** Undefined if a unit fails when a part of it may be written. */
+function applyTogether(connection: Connection, units: readonly Unit[]): Outcomes | undefined {
+  const outcomes: CommitOutcome[] = [];
+  const together = new SharedWrites();
   try {
-    const { outcome, isUnwritten } = applyUnit(connection, unit);
-    return outcome.committed || isUnwritten ? outcome : undefined;
+    for (const unit of units) {
+      const { outcome, isUnwritten } = applyWrites(
+        connection,
+        unit.filter((write) => !isShareable(write)),
+      );
+      if (!outcome.committed && !isUnwritten) return undefined;
+      outcomes.push(outcome);
+      // What a refused unit shares with others is left out.
+      if (outcome.committed) for (const write of unit) together.add(write);
+    }
+    for (const write of [...together.inserts(), ...together.counts()]) connection.run(write);
+    return outcomes;
   } catch {
     return undefined;
   }
 }
 
+function applyApart(connection: Connection, units: readonly Unit[]): Outcomes {
+  return units.map((unit) => applyUndoable(connection, unit));
+}
+
 /** Undoes the unit alone if it fails. */
-function commitUndoable(connection: Connection, unit: Unit): CommitOutcome | Error {
+function applyUndoable(connection: Connection, unit: Unit): CommitOutcome | Error {
   connection.run(SAVEPOINT);
   try {
-    const { outcome } = applyUnit(connection, unit);
+    const { outcome } = applyWrites(connection, unit);
     if (!outcome.committed) connection.run(ROLLBACK_UNIT);
     return outcome;
   } catch (error) {
@@ -299,17 +311,17 @@ function commitUndoable(connection: Connection, unit: Unit): CommitOutcome | Err
   }
 }
 
-/** Makes the writes of a unit, up to the first whose expectation fails. */
-function applyUnit(
+/** Makes writes up to the first whose expectation fails. */
+function applyWrites(
   connection: Connection,
-  unit: Unit,
+  writes: readonly Write[],
 ): { readonly outcome: CommitOutcome; readonly isUnwritten: boolean } {
   const rows: Row[][] = [];
-  for (const write of unit) {
+  for (const write of writes) {
     const { touched, rows: found } = connection.write(write);
     if (write.expect !== undefined && touched !== write.expect) {
       const outcome = { committed: false, failedExpectation: write.expectation ?? '' } as const;
-      return { outcome, isUnwritten: write === unit[0] && touched === 0 };
+      return { outcome, isUnwritten: write === writes[0] && touched === 0 };
     }
     if (write.returns) rows.push(found);
   }

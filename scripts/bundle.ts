@@ -1,7 +1,7 @@
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { InputOptions, RolldownOutput } from 'rolldown';
+import type { InputOptions, Plugin, RolldownOutput } from 'rolldown';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
@@ -75,10 +75,25 @@ export function bundlePortable(folder: string): Promise<RolldownOutput> {
   return bundle(folder, { input: PORTABLE, platform: 'neutral', external: /^[^./]/ });
 }
 
+/**
+ * Writes the few characters that are not ASCII as escapes. V8 keeps the text of a module for as long as it runs, and a
+ * single such character doubles the size of all of it.
+ */
+const ASCII: Plugin = {
+  name: 'ascii',
+  generateBundle: (_options, files) => {
+    for (const file of Object.values(files)) if (file.type === 'chunk') file.code = inAscii(file.code);
+  },
+};
+
+function inAscii(code: string): string {
+  return code.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
 async function bundle(folder: string, options: InputOptions): Promise<RolldownOutput> {
   // It handles the signals of its process from then on: not for those who only read the lists above.
   const { rolldown } = await import('rolldown');
-  const built = await rolldown({ cwd: ROOT, logLevel: 'silent', ...options });
+  const built = await rolldown({ cwd: ROOT, logLevel: 'silent', plugins: [ASCII], ...options });
   const output = await built.write({ dir: folder, chunkFileNames: '[name]-[hash].js', comments: false });
   await built.close();
   return output;

@@ -18,6 +18,7 @@ import { type Clock, sleep } from '../system/clock.ts';
 import { spanIdOf } from '../system/digest.ts';
 import { sendRefusal } from './answers.ts';
 import { checkSender } from './cross-site.ts';
+import type { KnownPaths } from './known-paths.ts';
 import { atLimit, type LimitScope, Share } from './shares.ts';
 
 /** What the gate decides with. */
@@ -27,6 +28,7 @@ interface GateOptions {
   readonly audit: Pick<RequestAudit, 'keyUsed' | 'denied'>;
   readonly clock: Clock;
   readonly turns: Pick<Turns, 'next'>;
+  readonly paths: KnownPaths;
   readonly limits: GateLimits;
   /** Called for each request that a limit turns away. */
   readonly onLimit: (scope: LimitScope | 'address' | 'rate') => void;
@@ -148,6 +150,7 @@ export class Gate {
 
   #begin(request: FastifyRequest, reply: FastifyReply): void {
     request.startedAt = this.#options.clock.now();
+    if (request.is404) request.knownPath = this.#options.paths.find(request.url);
     request.abort = new AbortController();
     this.#inFlight.add(request.abort);
     request.places = [];
@@ -175,8 +178,8 @@ export class Gate {
     const credential = sent && credentialOf(sent.text);
     const limited = this.#checkRate(request, credential);
     if (limited || isExempt) return limited;
-    if (scope === 'public') return this.#admitPublic(request, reply);
-    if (request.is404 && !request.url.startsWith('/v1/')) return UNVERSIONED;
+    if (scope === 'public' || request.knownPath?.isPublic) return this.#admitPublic(request, reply);
+    if (request.is404 && !request.knownPath && !request.url.startsWith('/v1/')) return UNVERSIONED;
     if (!credential) return UNAUTHENTICATED;
     return (sent?.isSession ? checkSender(request) : undefined) ?? this.#admit(request, credential);
   }

@@ -15,8 +15,8 @@ interface RequestLogOptions {
 /** The hook that records every answered request in the metrics, the audit log and the log. */
 export function requestLog({ clock, log, metrics, audit }: RequestLogOptions) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    const { method, routeOptions, caller, id } = request;
-    const { route = 'none', scope } = routeOptions.config;
+    const { method, routeOptions, caller, id, knownPath } = request;
+    const { route = knownPath?.path ?? 'none', scope } = routeOptions.config;
     const status = reply.statusCode;
     const ms = clock.now() - request.startedAt;
     metrics.observe(route, method, status, ms / 1_000);

@@ -1,4 +1,4 @@
-import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify';
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { ConsoleSessions } from '../capabilities/operations/console/door.ts';
 import type { Retention } from '../capabilities/operations/retention/door.ts';
 import type { BoundRoute, Caller } from '../capabilities/request.ts';
@@ -15,6 +15,7 @@ import { Cors } from './cors.ts';
 import { internalError, refusalOfError } from './framework-errors.ts';
 import { Gate, type GateLimits, type Place } from './gate.ts';
 import { Idempotency } from './idempotency.ts';
+import { type KnownPath, KnownPaths } from './known-paths.ts';
 import type { Metrics } from './metrics.ts';
 import { mountOperation } from './operations.ts';
 import type { PublicPage } from './pages.ts';
@@ -40,6 +41,8 @@ declare module 'fastify' {
     startedAt: number;
     /** The body as it was sent. */
     bodyText: string;
+    /** The path of a request that no route takes because of its method. */
+    knownPath: KnownPath | undefined;
   }
 }
 
@@ -86,7 +89,6 @@ const LONG_BODY_CHARACTERS = 16_384;
 const PARAM_CHARACTERS_MAX = 8_192;
 /** How long requests in flight may take once the server closes. */
 const DRAIN_MS = 5_000;
-const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
 /** The edge: turns sockets into validated requests, and answers into bytes. */
 export function createServer(options: ServerOptions): Server {
@@ -95,7 +97,11 @@ export function createServer(options: ServerOptions): Server {
   const app = createApp(options);
   permitOrigins(app, options.corsOrigins);
   const onLimit: ConstructorParameters<typeof Gate>[0]['onLimit'] = (scope) => options.metrics.limited(scope);
-  const gate = new Gate({ ...options, authorization, sessions, audit: audit.requests, clock, turns, onLimit });
+  const paths = pathsOf(options);
+  const gate = new Gate({
+    ...{ ...options, authorization, sessions, audit: audit.requests, clock, turns, onLimit },
+    paths,
+  });
   answerErrors(app, log, gate);
   app.addHook('onRequest', gate.enter);
   app.addHook('onResponse', requestLog({ clock, log, metrics: options.metrics, audit: audit.requests }));
@@ -111,7 +117,7 @@ export function createServer(options: ServerOptions): Server {
     });
   }
   for (const page of options.pages) mountPage(app, page);
-  refuseOtherMethods(app, options);
+  refuseShadowed(app, paths);
 
   return {
     app,
@@ -163,9 +169,10 @@ function createApp({ runtime, maxRequestBodyBytes, requestTimeoutMs }: ServerOpt
   app.decorateRequest('startedAt', 0);
   app.decorateRequest('bodyText', '');
   app.decorateRequest('abort');
+  app.decorateRequest('knownPath', undefined);
   app.decorateRequest('places');
   parseJsonBodies(app, runtime);
-  app.setNotFoundHandler((_request, reply) => sendRefusal(reply, refuse('not_found', 'There is no such route.')));
+  refuseUnknown(app);
   return app;
 }
 
@@ -209,26 +216,34 @@ function mountPage(app: FastifyInstance, { path, isExempt = false, isProbe = fal
   });
 }
 
-/** Answers 405 to methods that a known path does not have. */
-function refuseOtherMethods(app: FastifyInstance, { routes, pages }: ServerOptions): void {
-  const known = new Map<string, Set<string>>();
-  const note = (path: string, method: string): void => {
-    known.set(path, (known.get(path) ?? new Set()).add(method));
-  };
-  for (const { path, method } of routes) note(path, method);
-  for (const { path } of pages) for (const method of ['GET', 'HEAD']) note(path, method);
-  for (const [path, methods] of known) {
-    const others = METHODS.filter((method) => !methods.has(method));
-    const isPublic = pages.some((page) => page.path === path);
+/** Answers 405 to methods that a known path does not have, and 404 to other paths. */
+function refuseUnknown(app: FastifyInstance): void {
+  app.setNotFoundHandler(({ knownPath }, reply) =>
+    knownPath ? refuseMethod(reply, knownPath) : sendRefusal(reply, refuse('not_found', 'There is no such route.')),
+  );
+}
+
+function refuseMethod(reply: FastifyReply, { methods }: KnownPath): FastifyReply {
+  const allow = methods.join(', ');
+  reply.header('Allow', allow);
+  return sendRefusal(reply, refuse('method_not_allowed', `This path supports ${allow}.`));
+}
+
+/** Refuses where the router would find a path that is less specific and has the method. */
+function refuseShadowed(app: FastifyInstance, paths: KnownPaths): void {
+  for (const { known, methods } of paths.shadowed) {
     app.route({
-      method: [...others],
-      url: isPublic ? path : routerPath(path),
-      config: { route: path, ...(isPublic ? { scope: 'public' as const } : {}) },
-      handler: async (_request, reply) => {
-        const allow = [...methods].join(', ');
-        reply.header('Allow', allow);
-        return sendRefusal(reply, refuse('method_not_allowed', `This path supports ${allow}.`));
-      },
+      method: [...methods],
+      url: routerPath(known.path),
+      config: { route: known.path },
+      handler: async (_request, reply) => refuseMethod(reply, known),
     });
   }
+}
+
+function pathsOf({ routes, pages }: ServerOptions): KnownPaths {
+  return new KnownPaths([
+    ...routes.map(({ path, method, scope }) => ({ path, method, isPublic: scope === 'public' })),
+    ...pages.flatMap(({ path }) => ['GET', 'HEAD'].map((method) => ({ path, method, isPublic: true }))),
+  ]);
 }

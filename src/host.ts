@@ -7,7 +7,7 @@ import { type Assembly, buildCapabilities, ContributionView } from './capabiliti
 import type { Host } from './capabilities/capability.ts';
 import { hostCaller } from './capabilities/host-caller.ts';
 import { capabilities, loadConformance, type MountedWith, type Services } from './capabilities/index.ts';
-import type { BoundRoute, Caller } from './capabilities/request.ts';
+import type { BoundRoute } from './capabilities/request.ts';
 import type { Config } from './config.ts';
 import { completeWorkflow } from './engine/definition/complete.ts';
 import { EXAMPLES } from './examples.ts';
@@ -23,9 +23,9 @@ import { createServer, type Server } from './http/server.ts';
 import { RETRY_AFTER_S } from './http/shares.ts';
 import { validator } from './http/validation.ts';
 import { isRefusal } from './protocol/errors.ts';
-import { AuthoredWorkflow } from './protocol/running/workflows.ts';
+import { AuthoredWorkflow, type WorkflowDefinition } from './protocol/running/workflows.ts';
 import { CANCEL_CHILD } from './runtime/append.ts';
-import { perform } from './runtime/change.ts';
+import { and, type Change, perform, unchanged } from './runtime/change.ts';
 import { createRuntime } from './runtime/create-runtime.ts';
 import { Executor } from './runtime/executor.ts';
 import { MAINTENANCE, maintenanceHandler, maintenanceWork } from './runtime/maintenance.ts';
@@ -113,10 +113,7 @@ async function startOn<Extra extends object>(
   const { host, assembly } = built;
   store.onHint((topic) => host.runtime.hub.receiveHint(topic));
   for (const { prepare } of assembly.parts) await prepare?.();
-  const { workflowsFolder, projectFolder, sharedTenant } = config;
-  const folder = workflowsFolder ?? (projectFolder === undefined ? fileURLToPath(EXAMPLES) : undefined);
-  const servedFor = sharedTenant === undefined ? undefined : hostCaller(sharedTenant);
-  if (folder !== undefined) await loadWorkflows(host, assembly.services, { folder, servedFor });
+  await loadWorkflows(built, config);
   const withdrawn = await perform(host.runtime, () => assembly.services.workflows.withdrawShared());
   if (isRefusal(withdrawn)) throw new Error(withdrawn.message);
   const server = createEdge(built, config, system);
@@ -347,20 +344,42 @@ function onEachPath(route: BoundRoute): readonly BoundRoute[] {
 
 const checkShape = validator(AuthoredWorkflow, 'body');
 
-/** Loads definitions that every tenant may run. Loading them again changes nothing. */
-async function loadWorkflows(
-  { runtime }: Host,
-  { workflows }: Services,
-  { folder, servedFor }: { readonly folder: string; readonly servedFor: Caller | undefined },
-): Promise<void> {
+/** Loads the definitions that every tenant may run: those of the operator, or the examples. */
+async function loadWorkflows({ host, assembly }: BuiltHost, config: Config): Promise<void> {
+  const { workflowsFolder, projectFolder, sharedTenant } = config;
+  const isOurs = workflowsFolder === undefined;
+  if (isOurs && projectFolder !== undefined) return;
+  const definitions = await readWorkflows(workflowsFolder ?? fileURLToPath(EXAMPLES), isOurs);
+  const servedFor = sharedTenant === undefined ? undefined : hostCaller(sharedTenant);
+  const outcome = await perform(host.runtime, async () => {
+    const changes: Change<unknown>[] = [];
+    for (const [path, definition] of definitions) {
+      const change = await assembly.services.workflows.registerShared(definition, { servedFor, isOurs });
+      if (isRefusal(change)) throw new Error(`${path}: ${change.message}`);
+      changes.push(change);
+    }
+    return and(unchanged(undefined), ...changes);
+  });
+  if (isRefusal(outcome)) throw new Error(outcome.message);
+}
+
+/** The definitions in a folder, by their files. Ours have been checked. */
+async function readWorkflows(folder: string, isOurs: boolean): Promise<Map<string, WorkflowDefinition>> {
   const files = (await readdir(folder)).filter((name) => name.endsWith('.json')).sort();
+  const byFile = new Map<string, WorkflowDefinition>();
+  const fileOf = new Map<string, string>();
   for (const file of files) {
     const path = join(folder, file);
-    const definition = await readJson(path);
-    const register = () => workflows.registerShared(completeWorkflow(definition as AuthoredWorkflow), { servedFor });
-    const outcome = checkShape(definition) ?? (await perform(runtime, register));
-    if (isRefusal(outcome)) throw new Error(`${path}: ${outcome.message}`);
+    const authored = await readJson(path);
+    const refusal = isOurs ? undefined : checkShape(authored);
+    if (refusal) throw new Error(`${path}: ${refusal.message}`);
+    const definition = completeWorkflow(authored as AuthoredWorkflow);
+    const other = fileOf.get(definition.id);
+    if (other) throw new Error(`${path}: The workflow ${definition.id} is in ${other} already. Remove one of the two.`);
+    fileOf.set(definition.id, file);
+    byFile.set(path, definition);
   }
+  return byFile;
 }
 
 async function readJson(path: string): Promise<unknown> {

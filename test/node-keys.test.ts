@@ -2,11 +2,15 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { fixturesFor } from '../src/capabilities/conformance/fixtures/index.ts';
 import { capabilities, loadConformance } from '../src/capabilities/index.ts';
+import { checkRegistration } from '../src/capabilities/running/workflows/rules.ts';
 import { readConfig } from '../src/config.ts';
 import { checkDefinition } from '../src/engine/definition/check.ts';
-import type { WorkflowDefinition } from '../src/protocol/running/workflows.ts';
+import { completeWorkflow } from '../src/engine/definition/complete.ts';
+import { validator } from '../src/http/validation.ts';
+import { AuthoredWorkflow, type WorkflowDefinition } from '../src/protocol/running/workflows.ts';
 import { catalogOf } from '../src/runtime/catalog.ts';
 import type { NodeType } from '../src/runtime/node-type.ts';
+import { localSchemaValidator } from '../src/runtime/validation/schema-validator.ts';
 import { node } from './support/definitions.ts';
 import { type Shape, sampleOf } from './support/samples.ts';
 
@@ -16,6 +20,7 @@ import { type Shape, sampleOf } from './support/samples.ts';
  */
 
 const STRAY = 'noSuchKey';
+const isShaped = validator(AuthoredWorkflow, 'body');
 const config = readConfig({ conformance: '1' }, {});
 const conformanceNodes = (await loadConformance()).flatMap(({ nodes }) => nodes(config));
 const mounted = capabilities.flatMap(({ nodes }) => nodes(config));
@@ -165,8 +170,12 @@ describe('definitions that there are', () => {
     expect(seeded.length).toBeGreaterThanOrEqual(60);
   });
 
-  it.each(examples)('have no problem: $file', ({ definition }) => {
-    expect(checkDefinition(definition, production)).toEqual([]);
+  const checks = { catalog: production, schemas: localSchemaValidator() };
+
+  // A host does not check them when it starts.
+  it.each(examples)('have no problem: $file', async ({ definition }) => {
+    expect(isShaped(definition)).toBeUndefined();
+    expect(await checkRegistration(completeWorkflow(definition), checks)).toBeUndefined();
   });
 
   it.each(seeded)('have no problem under the conformance switch: $file', ({ definition }) => {

@@ -101,7 +101,11 @@ describe('starting', () => {
     expect(absent.code).toBe(1);
     expect(absent.output).toContain('workflows');
     mkdirSync(workflows);
-    for (const broken of ['{}', JSON.stringify({ ...workflow([node('a'), node('a')]), id: 'twice' })]) {
+    const [right, twiceA] = [[node('a')], [node('a'), node('a')]].map((nodes) =>
+      JSON.stringify({ ...workflow(nodes), id: 'mine' }),
+    );
+    writeFileSync(join(workflows, 'also-mine.json'), right!);
+    for (const broken of ['{}', twiceA!, right!]) {
       writeFileSync(join(workflows, 'broken.json'), broken);
       const { code, output } = await runProgram(['serve'], environment);
       expect(code, output).toBe(1);

@@ -13,20 +13,19 @@ import type { Caller } from '../../request.ts';
 export interface SharedRegistration {
   /** On whose behalf its triggers and schedules start runs; without it nothing starts them. */
   readonly servedFor?: Caller | undefined;
-  /** It contains what only looks like a secret, on purpose. */
-  readonly hasCanary?: boolean;
+  /** It comes with the program, whose tests have checked it: a start need not check it again. */
+  readonly isOurs?: boolean;
 }
 
 /** Refuses a definition that no run could execute, that uses a reserved id or that contains a secret. */
 export async function checkRegistration(
   definition: WorkflowDefinition,
   runtime: Pick<Runtime, 'catalog' | 'schemas'>,
-  { hasCanary = false }: SharedRegistration = {},
 ): Promise<Refusal | undefined> {
   return (
     refuseReservedId(definition) ??
     refuseProblems(await workflowProblems(definition, runtime)) ??
-    (hasCanary ? undefined : refuseSecret(definition))
+    refuseSecret(definition)
   );
 }
 

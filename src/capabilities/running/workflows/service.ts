@@ -162,13 +162,14 @@ export class WorkflowService implements Workflows {
 
   async registerShared(
     definition: WorkflowDefinition,
-    options: SharedRegistration = {},
+    { servedFor, isOurs = false }: SharedRegistration = {},
   ): Promise<Change<RegisteredWorkflow> | Refusal> {
     const { catalog } = this.#host.runtime;
-    const refusal = await checkRegistration(definition, { catalog, schemas: this.#ownSchemas }, options);
+    const checks = { catalog, schemas: this.#ownSchemas };
+    const refusal = isOurs ? undefined : await checkRegistration(definition, checks);
     if (refusal) return refusal;
     const versioning = await this.#versioning(HOST_OWNER, definition);
-    const companions = await this.#sharedCompanions(options.servedFor, definition);
+    const companions = await this.#sharedCompanions(servedFor, definition);
     if (isRefusal(companions)) return companions;
     const isTouched = !versioning.isCurrent || companions.writes.length > 0;
     return and(this.#storeVersion(HOST_OWNER, definition, versioning, isTouched), companions);

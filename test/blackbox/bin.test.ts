@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
-import { cpSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
+import { STATE_FILE, stateOfSources } from '../../bin/sources.js';
 import { VERSION } from '../../src/version.ts';
 import { freshFolder } from '../support/database.ts';
 
@@ -49,6 +50,22 @@ describe('the capstan file', () => {
   it('keeps what Node has compiled in the folder of the user', async () => {
     await capstan(ROOT, ['--version'], {});
     expect(readdirSync(join(folder.path, 'cache', 'capstan', 'compiled'))).not.toEqual([]);
+  });
+
+  it('runs the bundle of a checkout until one of its sources changes', async () => {
+    const root = join(folder.path, 'checkout');
+    for (const name of ['bin', 'package.json']) cpSync(join(ROOT, name), join(root, name), { recursive: true });
+    const files = { 'src/cli/main.ts': `console.log('sources')`, 'dist/main.js': `console.log('bundle')` };
+    for (const [name, text] of Object.entries({ ...files, 'scripts/any.ts': '', 'package-lock.json': '{}' })) {
+      mkdirSync(dirname(join(root, name)), { recursive: true });
+      writeFileSync(join(root, name), text);
+    }
+    const printed = async (): Promise<string> => (await capstan(root, [], { isOld: false })).out.trim();
+    expect(await printed()).toBe('sources');
+    writeFileSync(join(root, 'dist', STATE_FILE), stateOfSources(root));
+    expect(await printed()).toBe('bundle');
+    writeFileSync(join(root, 'src', 'cli', 'another.ts'), '');
+    expect(await printed()).toBe('sources');
   });
 
   it('says which Node is needed where there is none', async () => {

@@ -40,6 +40,7 @@ export default defineConfig({
         test: {
           name: 'browser',
           include: ['test/browser/**/*.spec.ts'],
+          globalSetup: ['test/browser.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },

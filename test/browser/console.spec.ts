@@ -1,13 +1,17 @@
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { barriers, launchBrowser, type Visit, visit } from '../support/browser.ts';
+import { barriers, launchBrowser, misfits, type Visit, visit } from '../support/browser.ts';
 import { ALL_PAYLOADS, enter as enterConsole, PAYLOADS, unexpected } from '../support/console.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
 import { IdentityProvider, IssuerKeyRing, oidcOf, startIssuer } from '../support/issuer.ts';
 import { prefixProxy } from '../support/prefix-proxy.ts';
-import { shoot } from '../support/screenshots.ts';
+import { shoot, shootBoth } from '../support/screenshots.ts';
 
 /** The console in a real browser, against a real host: the jobs that people do with it. */
+
+const WINDOW = { width: 1440, height: 900 };
+/** The last is a telephone. */
+const WIDTHS = [1440, 1024, 390];
 
 describe('the console', () => {
   let host: TestHost;
@@ -220,38 +224,31 @@ describe('the console', () => {
     }
   });
 
-  it.each(['light', 'dark'] as const)('bars nobody, and looks as it should, in the %s theme', async (colorScheme) => {
+  it('bars nobody in either theme, and fits every window', async () => {
     const runId = await triage();
-    const visited = await visit(browser, address('sign-in'), { colorScheme, viewport: { width: 1440, height: 900 } });
-    const { page } = visited;
+    const { page } = await visit(browser, address('sign-in'), { viewport: WINDOW });
     await page.getByRole('heading', { name: 'Sign in to Capstan' }).waitFor();
     expect(await barriers(page)).toEqual([]);
     await page.fill('input[name=key]', KEYS.editor.key);
     await page.click('button[type=submit]');
     await page.getByRole('row').nth(1).waitFor();
-    await shoot(page, `runs-${colorScheme}`);
+    await shootBoth(page, 'runs');
     expect(await barriers(page)).toEqual([]);
+    expect(await misfits(page, WIDTHS)).toEqual([]);
     for (const tab of ['events', 'state', 'timeline']) {
+      await page.setViewportSize(WINDOW);
       await page.goto(address(`runs/${runId}?node=escalate&tab=${tab}`));
       await page.locator('.react-flow__node').first().waitFor();
       await page.getByRole('heading', { name: 'Feedback' }).waitFor();
       expect(await barriers(page), tab).toEqual([]);
+      if (tab === 'timeline') await shootBoth(page, 'run');
+      expect(await misfits(page, WIDTHS), tab).toEqual([]);
+      if (tab === 'timeline') await shoot(page, 'run-phone');
     }
-    await shoot(page, `run-${colorScheme}`);
+    await page.setViewportSize(WINDOW);
     await page.goto(address('runs?start=support-triage'));
     await page.getByLabel('subject').waitFor();
     expect(await barriers(page)).toEqual([]);
-  });
-
-  it.each([390, 1024, 1440])('fits a window %i wide', async (width) => {
-    const runId = await triage();
-    const { page } = await enter(KEYS.editor.key, 'runs', { viewport: { width, height: 844 } });
-    for (const rest of ['runs', `runs/${runId}?node=escalate`, `runs/${runId}?tab=events`]) {
-      await page.goto(address(rest));
-      await page.getByRole('heading', { level: 1 }).waitFor();
-      expect(await page.evaluate('document.documentElement.scrollWidth'), rest).toBe(width);
-    }
-    if (width === 390) await shoot(page, 'run-phone');
   });
 
   async function triage(): Promise<string> {

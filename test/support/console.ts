@@ -1,5 +1,6 @@
 import type { Browser, BrowserContextOptions } from 'playwright-core';
-import { type Visit, visit } from './browser.ts';
+import { onTestFinished } from 'vitest';
+import { newPage, type Visit, type WatchedPage } from './browser.ts';
 
 /** Nobody is signed in at first, which browsers report as an error; a page that is left ends its requests. */
 const EXPECTED = /status of 401|ERR_ABORTED/;
@@ -47,22 +48,54 @@ export const ALL_PAYLOADS: readonly string[] = [
   '\u202e<script>window.hit=1</script>\u202c',
   '[a](javascript:window.hit=1) ![b](x"onerror="window.hit=1)',
 ];
-/** The first of each sort, for pages that take many visits. */
+/** The first of each sort. */
 export const PAYLOADS = ALL_PAYLOADS.slice(0, 6);
+/** All of these in one text: a page that takes it for anything but text executes at least one. It begins as an address. */
+export const PAYLOAD = PAYLOADS.toSorted(
+  (one, other) => Number(other.startsWith('javascript:')) - Number(one.startsWith('javascript:')),
+).join(' ');
 
-/** Opens a page of the console as somebody who signs in first. */
+const WINDOW = { width: 1280, height: 720 };
+
+/** The windows of each browser, by who looks through them and how; a window is open for one test at a time. */
+const windows = new WeakMap<Browser, Map<string, Promise<WatchedPage>>>();
+
+/**
+ * Opens a page of the console as somebody who is signed in. A second test of the same person gets the same window: what a
+ * new one loads and compiles costs four times as much as the page.
+ */
 export async function enter(
   browser: Browser,
   host: string,
   key: string,
   rest: string,
-  options: BrowserContextOptions = {},
+  { viewport = WINDOW, ...options }: BrowserContextOptions = {},
 ): Promise<Visit> {
-  const visited = await visit(browser, `${host}/console/${rest}`, options);
-  await visited.page.fill('input[name=key]', key);
-  await visited.page.click('button[type=submit]');
-  await visited.page.locator('nav').first().waitFor();
-  return visited;
+  const window = await windowOf(browser, JSON.stringify([host, key, options]), options);
+  const { page } = window;
+  window.forget();
+  // A page that nobody looks at any more goes on asking the host, and drawing what it says.
+  onTestFinished(async () => {
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+    await page.goto('about:blank');
+  });
+  await page.setViewportSize(viewport ?? WINDOW);
+  await page.goto(`${host}/console/${rest}`);
+  const isSignedIn = (await page.context().cookies()).length > 0;
+  if (!isSignedIn) {
+    await page.fill('input[name=key]', key);
+    await page.click('button[type=submit]');
+  }
+  await page.locator('nav').first().waitFor();
+  return window;
+}
+
+function windowOf(browser: Browser, who: string, options: BrowserContextOptions): Promise<WatchedPage> {
+  const known = windows.get(browser) ?? new Map<string, Promise<WatchedPage>>();
+  windows.set(browser, known);
+  const window = known.get(who) ?? newPage(browser, options);
+  known.set(who, window);
+  return window;
 }
 
 /** What went wrong on a page, but for what has to. */

@@ -1,24 +1,28 @@
 /**
  * `npm ci` and `npm run build` make what the package has in `dist/`, but for the types, which the compiler writes. In a
- * checkout, `capstan` runs from there until a source changes.
+ * checkout, `capstan` runs from there until a source changes. A bundle of the same sources stays: somebody may run it.
  */
 import { globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { RolldownOutput } from 'rolldown';
-import { STATE_FILE, stateOfSources } from '../bin/sources.js';
+import { isOfTheseSources, STATE_FILE, stateOfSources } from '../bin/sources.js';
 import { bundlePortable, bundleProgram } from './bundle.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const DIST = join(ROOT, 'dist');
 
-const state = stateOfSources(ROOT);
-rmSync(DIST, { recursive: true, force: true });
-const program = await bundleProgram(DIST);
-await bundlePortable(DIST);
-writeFileSync(join(DIST, 'LICENSES.txt'), licenses(program));
-// Last: a bundle that is not whole is not used.
-writeFileSync(join(DIST, STATE_FILE), state);
+if (!isOfTheseSources(ROOT, DIST)) await build();
+
+async function build(): Promise<void> {
+  const state = stateOfSources(ROOT);
+  rmSync(DIST, { recursive: true, force: true });
+  const program = await bundleProgram(DIST);
+  await bundlePortable(DIST);
+  writeFileSync(join(DIST, 'LICENSES.txt'), licenses(program));
+  // Last: a bundle that is not whole is not used.
+  writeFileSync(join(DIST, STATE_FILE), state);
+}
 
 /** The licence texts of all packages of which something is in the program. */
 function licenses({ output }: RolldownOutput): string {

@@ -162,7 +162,7 @@ describe('imports', () => {
     ).toEqual([]);
   });
 
-  it('are relative and end in .ts, or are dependencies that the package names', () => {
+  it('are relative and end in .ts, are of bin/, or are dependencies that the package names', () => {
     expect(
       [...sources(), ...tests()].flatMap((file) =>
         file.imports.flatMap(({ name, target }) => {
@@ -406,7 +406,7 @@ function mayImport({ path, part }: Source, imported: string): boolean {
 }
 
 function pathProblem(name: string, target: string): string | undefined {
-  if (!name.endsWith('.ts')) return 'relative imports end in .ts.';
+  if (!name.endsWith('.ts') && !target.startsWith('bin/')) return 'relative imports end in .ts.';
   return existsSync(join(ROOT, target)) ? undefined : 'there is no such file.';
 }
 

@@ -1,16 +1,18 @@
 // Plain JavaScript, because the `capstan` file uses it before it knows which Node it has.
 import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 
 /** What the program is made of, in a checkout. */
-const PLACES = ['src', 'scripts', 'package-lock.json'];
+const PROGRAM = ['src', 'scripts', 'package-lock.json'];
+/** What the console is made of. */
+export const CONSOLE = [...PROGRAM, 'console'];
 
 /** How many sources there are, how large they are together and when the newest was changed: another text after any change. */
-export function stateOfSources(root) {
+export function stateOfSources(root, places = PROGRAM) {
   let files = 0;
   let bytes = 0;
   let newest = 0;
-  for (const path of PLACES.flatMap((place) => filesAt(join(root, place)))) {
+  for (const path of places.flatMap((place) => filesAt(join(root, place)))) {
     const { size, mtimeMs } = statSync(path);
     files++;
     bytes += size;
@@ -19,9 +21,10 @@ export function stateOfSources(root) {
   return `${files} files, ${bytes} bytes, ${new Date(newest).toISOString()}`;
 }
 
-/** The files below a folder, without tests; a file itself. */
+/** The files below a folder, without tests and what was built there; a file itself. */
 function filesAt(path, isFolder = statSync(path).isDirectory()) {
   if (!isFolder) return path.endsWith('.test.ts') ? [] : [path];
+  if (basename(path) === 'dist') return [];
   return readdirSync(path, { withFileTypes: true }).flatMap((entry) =>
     filesAt(join(path, entry.name), entry.isDirectory()),
   );
@@ -31,9 +34,9 @@ function filesAt(path, isFolder = statSync(path).isDirectory()) {
 export const STATE_FILE = 'sources.txt';
 
 /** Whether a bundle was made of the sources as they are now. */
-export function isOfTheseSources(root, bundle) {
+export function isOfTheseSources(root, bundle, places = PROGRAM) {
   try {
-    return readFileSync(join(bundle, STATE_FILE), 'utf8') === stateOfSources(root);
+    return readFileSync(join(bundle, STATE_FILE), 'utf8') === stateOfSources(root, places);
   } catch {
     return false;
   }

@@ -1,20 +1,31 @@
 /**
- * `npm ci` and `npm run build` make what the package has in `dist/`, but for the types, which the compiler writes. In a
- * checkout, `capstan` runs from there until a source changes. A bundle of the same sources stays: somebody may run it.
+ * `npm ci` and `npm run build` make the console and what the package has in `dist/`, but for the types, which the compiler
+ * writes. In a checkout, `capstan` runs from there until a source changes. What was made of the same sources stays:
+ * somebody may use it, and `npx capstan` comes by here too.
  */
 import { globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { RolldownOutput } from 'rolldown';
-import { isOfTheseSources, STATE_FILE, stateOfSources } from '../bin/sources.js';
+import { build } from 'vite';
+import { CONSOLE, isOfTheseSources, STATE_FILE, stateOfSources } from '../bin/sources.js';
 import { bundlePortable, bundleProgram } from './bundle.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const DIST = join(ROOT, 'dist');
 
-if (!isOfTheseSources(ROOT, DIST)) await build();
+const PAGES = join(ROOT, 'console', 'dist');
 
-async function build(): Promise<void> {
+if (!isOfTheseSources(ROOT, PAGES, CONSOLE)) await buildConsole();
+if (!isOfTheseSources(ROOT, DIST)) await buildProgram();
+
+async function buildConsole(): Promise<void> {
+  const state = stateOfSources(ROOT, CONSOLE);
+  await build({ configFile: join(ROOT, 'console', 'vite.config.ts'), logLevel: 'error' });
+  writeFileSync(join(PAGES, STATE_FILE), state);
+}
+
+async function buildProgram(): Promise<void> {
   const state = stateOfSources(ROOT);
   rmSync(DIST, { recursive: true, force: true });
   const program = await bundleProgram(DIST);

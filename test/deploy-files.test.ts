@@ -110,7 +110,7 @@ describe('the Dockerfile', () => {
 
   it('uses scripts that there are', () => {
     const scripts = [...text.matchAll(/npm run ([\w:]+)/g)].map(([, name = '']) => name);
-    expect(scripts).toEqual(['build:console', 'build']);
+    expect(scripts).toEqual(['build']);
     expect(scripts.filter((name) => !PACKAGE.scripts[name])).toEqual([]);
   });
 });

@@ -13,7 +13,7 @@ import { snippets } from '../support/snippets.ts';
  */
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const CHECKOUT = ['bin', 'console', 'docs', 'examples', 'node_modules', 'package.json', 'src', '.npmrc'];
+const CHECKOUT = ['bin', 'console', 'docs', 'examples', 'node_modules', 'package.json', 'scripts', 'src', '.npmrc'];
 const NEEDED = 24;
 const CALLED_OLD = `data:text/javascript,${encodeURIComponent(
   `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })`,

@@ -13,6 +13,8 @@ export const KEY = 'bench-key-of-alpha';
 export interface BenchServer {
   readonly url: string;
   readonly pid: number;
+  /** The database server that works for it alone, if it has one. */
+  readonly databasePid?: number;
   /** Where its data is. */
   readonly folder: string;
   readonly environment: Record<string, string>;
@@ -24,12 +26,15 @@ export interface BenchServer {
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
 
+/** The command as an operator runs it. It serves in its own process: the Node of the bench is new enough for it. */
+const COMMAND = path('../bin/capstan.js');
+
 /** The host as an operator runs it, with its default store, on a folder of its own. */
 export function startCapstan(
   environment: Record<string, string> = {},
   options: readonly string[] = [],
 ): Promise<BenchServer> {
-  return start((folder) => [path('../src/cli/main.ts'), 'serve', '--data', folder, ...options], {
+  return start((folder) => [COMMAND, 'serve', '--data', folder, ...options], {
     PORT: '0',
     CAPSTAN_LOG: 'silent',
     CAPSTAN_CONFORMANCE: '1',
@@ -43,9 +48,9 @@ export function startCapstan(
 export async function restartCapstan(host: BenchServer, notBefore: number): Promise<BenchServer> {
   await host.kill();
   await new Promise((resolve) => setTimeout(resolve, Math.max(0, notBefore - Date.now())));
-  return start((folder) => [path('../src/cli/main.ts'), 'serve', '--data', folder], host.environment, {
-    folder: host.folder,
-  });
+  const { folder, environment, databasePid } = host;
+  const again = await start(() => [COMMAND, 'serve', '--data', folder], environment, { folder });
+  return { ...again, ...(databasePid ? { databasePid } : {}) };
 }
 
 /** The limit program, with two or three commits for each run. */

@@ -3,15 +3,13 @@
  * run on this machine at once and get the load in turn. `npm run bench -- peers` measures them and writes
  * docs/performance.md; `peerOptions` has what else can be asked for.
  */
-import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { fdatasyncMs } from './flush.ts';
 import { type Load, type Loaded, load, type Way } from './load.ts';
-import { type BenchPostgres, startPostgres } from './postgres.ts';
-import { coresOfOthers, cpuOfTree, machine, untilQuiet } from './processor.ts';
+import { type BenchPostgres, LazyPostgres } from './postgres.ts';
+import { coresOfOthers, cpuOfTree, untilQuiet } from './processor.ts';
+import { type Provenance, provenance } from './provenance.ts';
 import { type BenchServer, KEY, start, startCapstan, startLimit } from './servers.ts';
 import { median } from './statistics.ts';
 
@@ -33,11 +31,7 @@ export interface PeerResult {
 }
 
 /** What a whole measurement found. */
-export interface PeerReport {
-  readonly measuredAt: string;
-  readonly commit: string;
-  readonly machine: string;
-  readonly fdatasyncMs: number;
+export interface PeerReport extends Provenance {
   readonly rounds: number;
   readonly seconds: number;
   readonly concurrency: number;
@@ -212,10 +206,7 @@ export async function measurePeers(options: PeerOptions): Promise<PeerReport> {
     await postgres.stop();
   }
   return {
-    measuredAt: new Date().toISOString(),
-    commit: commit(),
-    machine: machine(),
-    fdatasyncMs: fdatasyncMs(),
+    ...provenance(),
     rounds: options.rounds,
     seconds: options.seconds,
     concurrency: CONCURRENCY,
@@ -267,30 +258,6 @@ function chosen({ only, hosts }: PeerOptions): Peer[] {
   if (own.length < wanted.length)
     console.log('  peers are left out: run `npm ci --ignore-scripts` in bench/peers to have them');
   return [...own, ...others];
-}
-
-/** One PostgreSQL server for all who need one; each has a database of its own. */
-class LazyPostgres {
-  #server: Promise<BenchPostgres> | undefined;
-
-  get(): Promise<BenchPostgres> {
-    this.#server ??= startPostgres();
-    return this.#server;
-  }
-
-  async stop(): Promise<void> {
-    await (await this.#server)?.stop();
-  }
-}
-
-function commit(): string {
-  const cwd = fileURLToPath(new URL('..', import.meta.url));
-  const git = (...args: string[]): string => execFileSync('git', args, { cwd, encoding: 'utf8' }).trim();
-  try {
-    return git('rev-parse', '--short', 'HEAD') + (git('status', '--porcelain', 'src', 'bench') ? ' and changes' : '');
-  } catch {
-    return 'unknown';
-  }
 }
 
 /** Measures Capstan against the limit program alone, as somebody does before merging. */

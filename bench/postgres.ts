@@ -5,7 +5,7 @@ import { freePort } from '../test/support/free-port.ts';
 import { PostgresServer } from '../test/support/postgres-server.ts';
 import { load } from './load.ts';
 import { cpuOfTree } from './processor.ts';
-import { KEY, startCapstan } from './servers.ts';
+import { type BenchServer, KEY, startCapstan } from './servers.ts';
 
 /** A PostgreSQL server that flushes every commit to the disk, as it does by default. */
 export interface BenchPostgres {
@@ -53,6 +53,28 @@ export async function startPostgres(): Promise<BenchPostgres> {
       }),
     stop: () => server.remove(),
   };
+}
+
+/** One PostgreSQL server for all who need one, started when the first does; each has a database of its own. */
+export class LazyPostgres {
+  #server: Promise<BenchPostgres> | undefined;
+  #databases = 0;
+
+  get(): Promise<BenchPostgres> {
+    this.#server ??= startPostgres();
+    return this.#server;
+  }
+
+  /** A host on a new database. */
+  async startCapstan(environment: Record<string, string> = {}): Promise<BenchServer> {
+    const postgres = await this.get();
+    const url = await postgres.createDatabase(`capstan_${++this.#databases}`);
+    return { ...(await startCapstan({ DATABASE_URL: url, ...environment })), databasePid: postgres.pid };
+  }
+
+  async stop(): Promise<void> {
+    await (await this.#server)?.stop();
+  }
 }
 
 const TOTALS = `SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint AS bytes,

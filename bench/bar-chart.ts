@@ -10,8 +10,18 @@ export interface Bar {
   readonly isOwn: boolean;
 }
 
+/** How the values are shown. */
+export interface BarChartOptions {
+  /** Decimals of the values. */
+  readonly digits: number;
+  /** A value that the bars should not pass, drawn as a line through all of them. */
+  readonly limit?: number;
+}
+
 const WIDTH = 760;
-const LABEL_WIDTH = 170;
+const LABEL_WIDTH_MIN = 170;
+/** About what a character takes, with some to spare. */
+const CHARACTER_WIDTH = 6.6;
 const VALUE_WIDTH = 70;
 const ROW = 30;
 const TOP = 36;
@@ -19,27 +29,43 @@ const TOP = 36;
 const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
 
 /** Draws the bars below a title. */
-export function barChart(title: string, bars: readonly Bar[], digits: number): string {
-  const longest = Math.max(...bars.map(({ most }) => most));
-  const x = (value: number): number => LABEL_WIDTH + (value / longest) * (WIDTH - LABEL_WIDTH - VALUE_WIDTH);
+export function barChart(title: string, bars: readonly Bar[], { digits, limit }: BarChartOptions): string {
+  const left = labelWidth(bars);
+  const longest = Math.max(...bars.map(({ most }) => most), limit ?? 0);
+  const x = (value: number): number => left + (value / longest) * (WIDTH - left - VALUE_WIDTH);
   const rows = bars.flatMap((bar, index) => {
     const y = TOP + index * ROW;
     const middle = y + ROW / 2;
     return [
-      `<text class="label" x="${LABEL_WIDTH - 10}" y="${middle + 4}">${escaped(bar.label)}</text>`,
-      `<rect class="${bar.isOwn ? 'own' : 'other'}" x="${LABEL_WIDTH}" y="${y + 5}" width="${(x(bar.middle) - LABEL_WIDTH).toFixed(1)}" height="${ROW - 10}" rx="2"/>`,
+      `<text class="label" x="${left - 10}" y="${middle + 4}">${escaped(bar.label)}</text>`,
+      `<rect class="${bar.isOwn ? 'own' : 'other'}" x="${left}" y="${y + 5}" width="${(x(bar.middle) - left).toFixed(1)}" height="${ROW - 10}" rx="2"/>`,
       `<path class="spread" d="M${x(bar.least).toFixed(1)} ${middle}H${x(bar.most).toFixed(1)}"/>`,
-      `<text class="value" x="${(x(bar.most) + 8).toFixed(1)}" y="${middle + 4}">${bar.middle.toFixed(digits)}</text>`,
+      `<text class="value" x="${(x(Math.max(bar.most, limit ?? 0)) + 8).toFixed(1)}" y="${middle + 4}">${bar.middle.toFixed(digits)}</text>`,
     ];
   });
+  const bottom = TOP + bars.length * ROW;
   return `${[
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${TOP + bars.length * ROW + 8}" role="img">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${bottom + (limit === undefined ? 8 : 28)}" role="img">`,
     `<title>${escaped(title)}</title>`,
     `<style>${STYLE}</style>`,
-    `<text class="title" x="${LABEL_WIDTH}" y="20">${escaped(title)}</text>`,
+    `<text class="title" x="${left}" y="20">${escaped(title)}</text>`,
     ...rows,
+    ...(limit === undefined ? [] : limitLine(limit, x(limit), bottom)),
     '</svg>',
   ].join('\n')}\n`;
+}
+
+/** Room for the longest label. */
+function labelWidth(bars: readonly Bar[]): number {
+  const longest = Math.max(...bars.map(({ label }) => label.length));
+  return Math.max(LABEL_WIDTH_MIN, Math.ceil(longest * CHARACTER_WIDTH) + 10);
+}
+
+function limitLine(limit: number, x: number, bottom: number): string[] {
+  return [
+    `<path class="limit" d="M${x.toFixed(1)} ${TOP}V${bottom}"/>`,
+    `<text class="limit-value" x="${x.toFixed(1)}" y="${bottom + 16}">limit ${limit}</text>`,
+  ];
 }
 
 const STYLE = [
@@ -49,5 +75,7 @@ const STYLE = [
   '.own{fill:#3b6fd4}',
   '.other{fill:#a8b1bb}',
   '.spread{stroke:#57606a;stroke-width:2}',
-  '@media(prefers-color-scheme:dark){text{fill:#c9d1d9}.own{fill:#6f9bf0}.other{fill:#6e7681}.spread{stroke:#c9d1d9}}',
+  '.limit{stroke:#c93c37;stroke-width:1.5;stroke-dasharray:5 3}',
+  '.limit-value{text-anchor:middle}',
+  '@media(prefers-color-scheme:dark){text{fill:#c9d1d9}.own{fill:#6f9bf0}.other{fill:#6e7681}.spread{stroke:#c9d1d9}.limit{stroke:#ff7b72}}',
 ].join('');

@@ -12,6 +12,8 @@ import { RUN_PREFIX } from '../src/runtime/creation.ts';
 import { insertRun } from '../src/store/log.ts';
 import type { Statement } from '../src/store/sql.ts';
 import { digits, firstIdAt } from '../src/system/ids.ts';
+import { api } from './api.ts';
+import { type Cost, costOf, type GrowthBench, growthOf, inParallel, partOf, withHost } from './growth.ts';
 import { placed, RUN, writerFor } from './planted.ts';
 import { type BenchServer, KEY, startCapstan } from './servers.ts';
 import { median } from './statistics.ts';
@@ -21,13 +23,15 @@ const ANNOTATIONS_PER_RUN = 2;
 const MONTH_MS = 30 * 24 * 60 * 60 * 1_000;
 const TENANT = 'alpha';
 const ASKED = 7;
+const SUMMARY = '/v1/host/capstan/feedback/summary';
 
+/** The summary of a month: how long a question takes, and which indexes answer it. */
 export async function benchFeedback(): Promise<void> {
   console.log(`\nthe summary of a month with ${RUNS.toLocaleString('en')} runs and twice as many annotations`);
   const capstan = await startCapstan();
   try {
     const database = new DatabaseSync(join(capstan.folder, 'capstan.db'));
-    fill(database);
+    fill(database, RUNS);
     showPlans(database);
     database.close();
     for (const query of ['', '?bucket=week', '?workflowId=workflow-3']) await ask(capstan, query);
@@ -36,13 +40,46 @@ export async function benchFeedback(): Promise<void> {
   }
 }
 
+const FEW = 20_000;
+const MANY = 200_000;
+/** How many runs all summaries of a measurement have together. */
+const SUMMARISED = 1_000_000;
+
+/** The summary of a month with few runs, and of one with ten times as many. */
+export const summary: GrowthBench = {
+  name: 'summary',
+  about: 'the summary of feedback on the runs of a month: cost of each run in it',
+  isSqliteOnly: true,
+  measure: (options) =>
+    withHost(options, (few) =>
+      withHost(options, async (many) => {
+        const sizes = [partOf(options, FEW), partOf(options, MANY)] as const;
+        const hosts = new Map([[sizes[0], few] as const, [sizes[1], many] as const]);
+        for (const [runs, { folder }] of hosts) fillFolder(folder, runs);
+        const cost = (runs: number): Promise<Cost> =>
+          costOfSummaries(hosts.get(runs)!, runs, Math.ceil(SUMMARISED / runs));
+        return [await growthOf(options, { what: 'runs of a summary', each: 'run', sizes, cost })];
+      }),
+    ),
+};
+
+function costOfSummaries(host: BenchServer, runs: number, times: number): Promise<Cost> {
+  return costOf(host, runs * times, () => inParallel(times, 1, () => api(host, 'GET', SUMMARY)));
+}
+
+function fillFolder(folder: string, runs: number): void {
+  const database = new DatabaseSync(join(folder, 'capstan.db'));
+  fill(database, runs);
+  database.close();
+}
+
 async function ask({ url }: BenchServer, query: string): Promise<void> {
   const times: number[] = [];
   let runs = 0;
   const busy = await cpuSeconds(url);
   for (let count = 0; count < ASKED; count++) {
     const started = performance.now();
-    const response = await fetch(`${url}/v1/host/capstan/feedback/summary${query}`, {
+    const response = await fetch(`${url}${SUMMARY}${query}`, {
       headers: { authorization: `Bearer ${KEY}` },
     });
     ({ runs } = (await response.json()) as { runs: number });
@@ -85,8 +122,8 @@ export function plantRuns(
 
 type Place = Pick<AnnotationRow, 'tenant' | 'run_id' | 'workspace' | 'workflow_id'>;
 
-function fill(database: DatabaseSync): void {
-  plantRuns(database, RUNS, (write, place, index, at) => {
+function fill(database: DatabaseSync, runs: number): void {
+  plantRuns(database, runs, (write, place, index, at) => {
     for (let count = 0; count < ANNOTATIONS_PER_RUN; count++) {
       const row = annotation(place, index * ANNOTATIONS_PER_RUN + count, at);
       write(markRun(row, { annotated: true, corrected: row.kind === 'correction', flagged: row.kind === 'flag' }));

@@ -1,20 +1,20 @@
 /**
  * `npm run bench` measures the hot paths as ratios within one run: what a machine can do differs, what a design costs
- * does not. `npm run bench -- runs`, `-- telemetry`, `-- events`, `-- forks`, `-- feed`, `-- feedback`,
- * `-- synthesis`, `-- redaction`, `-- neighbour`, `-- validation`, `-- workers`, `-- own-nodes`, `-- loop`,
- * `-- memory`, `-- start` or `-- console` measures one of them. `-- peers` compares with other programs and
- * `-- regression` with the limit program alone; `-- steps`, `-- fan-out`, `-- for-each`, `-- approvals`, `-- recovery`,
- * `-- subscribers`, `-- retries` and `-- lists` say whether cost grows no faster than what is asked for, `-- postgres`
- * what a run costs there. `-- freeze`, `-- disk`, `-- backup`, `-- streams` and `-- skew` measure what faults cost. These
- * take minutes and run only when they are named.
+ * does not. `npm run bench -- NAME` measures one of them: a name of `benchmarks`, of `byName` or of `WORKLOADS`. Those of
+ * the last two take minutes and run only when they are named. `-- peers` compares with other programs and `-- growth`
+ * measures all of `WORKLOADS`; both write docs/performance.md. `-- regression` compares with the limit program alone.
+ * `-- freeze`, `-- disk`, `-- backup`, `-- streams` and `-- skew` measure what faults cost.
  */
 import { setTimeout } from 'node:timers/promises';
-import { api, chain, endedRun } from './api.ts';
+import { parseArgs } from 'node:util';
 import { benchBackup } from './backup.ts';
 import { benchConsole } from './console.ts';
 import { benchDisk } from './disk.ts';
 import { benchFeedback } from './feedback.ts';
 import { benchFreeze } from './freeze.ts';
+import { benchGrowthOf, GROWTH_ARGUMENTS, onStore } from './growth.ts';
+import { benchGrowth } from './growth-report.ts';
+import { events, forks } from './histories.ts';
 import { type Loaded, load } from './load.ts';
 import { benchLoopDelay } from './loop-delay.ts';
 import { benchNoisyNeighbour } from './noisy-neighbour.ts';
@@ -22,10 +22,8 @@ import { benchOwnNodes } from './own-nodes.ts';
 import { benchRegression, measurePeers, peerOptions } from './peers.ts';
 import { benchPostgres } from './postgres.ts';
 import { benchRedaction } from './redaction.ts';
-import { writeReport } from './report.ts';
-import { benchLists, benchRetries } from './requests.ts';
+import { writePeers } from './report.ts';
 import { type BenchServer, KEY, startCapstan, startLimit } from './servers.ts';
-import { benchFanOut, benchForEach, benchSteps } from './shapes.ts';
 import { benchSkew } from './skew.ts';
 import { benchStart } from './start.ts';
 import { median } from './statistics.ts';
@@ -34,8 +32,9 @@ import { benchSynthesis } from './synthesis.ts';
 import { benchTelemetry } from './telemetry.ts';
 import { benchUnreadStreams } from './unread-streams.ts';
 import { benchValidation } from './validation.ts';
-import { benchApprovals, benchRecovery } from './waiting.ts';
+import { measureRecovery } from './waiting.ts';
 import { benchWorkers } from './workers.ts';
+import { WORKLOADS } from './workloads.ts';
 
 const CONCURRENCY = 32;
 const RUNS = 6_000;
@@ -45,11 +44,13 @@ const SETTLE_MS = 5_000;
 /** Longer than the rest after which a host gives memory back that a load took (`src/system/memory.ts`). */
 const REST_MS = 310_000;
 
+const [only, ...args] = process.argv.slice(2);
+
 const benchmarks: Record<string, () => Promise<void>> = {
   runs: benchRuns,
   telemetry: benchTelemetry,
-  events: benchEvents,
-  forks: benchForks,
+  events: () => benchGrowthOf(events, args),
+  forks: () => benchGrowthOf(forks, args),
   feed: benchFeed,
   feedback: benchFeedback,
   synthesis: benchSynthesis,
@@ -65,16 +66,14 @@ const benchmarks: Record<string, () => Promise<void>> = {
 };
 /** Those that run only when they are named, because they take long or need more. */
 const byName: Record<string, (args: readonly string[]) => Promise<void>> = {
-  peers: benchPeers,
-  regression: benchRegression,
-  steps: benchSteps,
-  'fan-out': benchFanOut,
-  'for-each': benchForEach,
-  approvals: benchApprovals,
+  ...Object.fromEntries(
+    WORKLOADS.map((bench) => [bench.name, (args: readonly string[]) => benchGrowthOf(bench, args)]),
+  ),
+  growth: benchGrowth,
   recovery: benchRecovery,
   subscribers: benchSubscribers,
-  retries: benchRetries,
-  lists: benchLists,
+  peers: benchPeers,
+  regression: benchRegression,
   postgres: benchPostgres,
   freeze: benchFreeze,
   disk: benchDisk,
@@ -82,16 +81,20 @@ const byName: Record<string, (args: readonly string[]) => Promise<void>> = {
   streams: benchUnreadStreams,
   skew: benchSkew,
 };
-const [only, ...args] = process.argv.slice(2);
 if (only !== undefined && !(only in benchmarks) && !(only in byName)) throw new Error(`there is no benchmark ${only}`);
 for (const [name, bench] of Object.entries(benchmarks)) if (only === undefined || only === name) await bench();
-if (only !== undefined) await byName[only]?.(args);
+if (only !== undefined && !(only in benchmarks)) await byName[only]!(args);
 
 /** Capstan beside the limit program and its peers; writes docs/performance.md. */
 async function benchPeers(args: readonly string[]): Promise<void> {
   const options = peerOptions(args);
   console.log(`\nruns beside peers, ${options.rounds} rounds of ${options.seconds} s each`);
-  writeReport(await measurePeers(options), options.docs);
+  writePeers(await measurePeers(options), options.docs);
+}
+
+/** How long the runs of a killed host take to their end. */
+async function benchRecovery(args: readonly string[]): Promise<void> {
+  await onStore(parseArgs({ args: [...args], options: GROWTH_ARGUMENTS }).values, measureRecovery);
 }
 
 /** Runs from POST to their end, a second: the host against the limit program, turn by turn. */
@@ -146,67 +149,6 @@ function show({ runsPerSecond, p50Ms, p99Ms }: Loaded): string {
 
 function loadRuns({ url }: BenchServer, runs: number): Promise<Loaded> {
   return load({ url, key: KEY, way: 'accepted', concurrency: CONCURRENCY, runs });
-}
-
-/** What an event costs in a long run, against what it costs in a short one. */
-async function benchEvents(): Promise<void> {
-  console.log('\ncost of an event in one run with 50 events and in one with 5,000');
-  const capstan = await startCapstan();
-  try {
-    for (const nodes of [24, 2_499]) await api(capstan, 'POST', '/v1/host/capstan/workflows', chain(nodes));
-    const ratios: number[] = [];
-    for (let round = 0; round <= ROUNDS; round++) {
-      const short = await costPerEvent(capstan, 24, 40);
-      const long = await costPerEvent(capstan, 2_499, 1);
-      if (round === 0) continue;
-      ratios.push(long / short);
-      console.log(
-        `  round ${round}: short ${short.toFixed(1)} µs   long ${long.toFixed(1)} µs   ratio ${(long / short).toFixed(2)}`,
-      );
-    }
-    console.log(`  median ratio ${median(ratios).toFixed(2)} (at most 1.5 wanted)`);
-  } finally {
-    await capstan.stop();
-  }
-}
-
-/** What each event of a history costs a fork that takes it over, where there are few of them and where there are many. */
-async function benchForks(): Promise<void> {
-  console.log('\nforks of a run with 5,000 events: cost of each event taken over');
-  const capstan = await startCapstan();
-  try {
-    await api(capstan, 'POST', '/v1/host/capstan/workflows', chain(2_499));
-    const source = await endedRun(capstan, 'chain-2499');
-    const ratios: number[] = [];
-    for (let round = 0; round <= ROUNDS; round++) {
-      const few = await costOfFork(capstan, source, 500);
-      const many = await costOfFork(capstan, source, 5_000);
-      if (round === 0) continue;
-      ratios.push(many / few);
-      console.log(
-        `  round ${round}: of 500 ${few.toFixed(1)} µs   of 5,000 ${many.toFixed(1)} µs   ratio ${(many / few).toFixed(2)}`,
-      );
-    }
-    console.log(`  median ratio ${median(ratios).toFixed(2)} (at most 1.5 wanted)`);
-  } finally {
-    await capstan.stop();
-  }
-}
-
-/** Microseconds for each event, until the answer to a fork is there. The fork itself is cancelled. */
-async function costOfFork(server: BenchServer, runId: string, fromSeq: number): Promise<number> {
-  const started = performance.now();
-  const fork = await api(server, 'POST', `/v1/runs/${runId}:fork`, { mode: 'branch', fromSeq });
-  const cost = ((performance.now() - started) * 1_000) / fromSeq;
-  await api(server, 'POST', `/v1/runs/${fork.runId}/cancel`, {});
-  return cost;
-}
-
-/** Microseconds for each event, from POST to the end, over some runs one after the other. */
-async function costPerEvent(server: BenchServer, nodes: number, runs: number): Promise<number> {
-  const started = performance.now();
-  for (let run = 0; run < runs; run++) await endedRun(server, `chain-${nodes}`);
-  return ((performance.now() - started) * 1_000) / (runs * (2 * nodes + 2));
 }
 
 /** Memory at rest, and what is left of finished runs. */

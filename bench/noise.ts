@@ -5,10 +5,8 @@
 import { Agent, get } from 'node:http';
 import { argv, stdin } from 'node:process';
 import { fileURLToPath } from 'node:url';
+import { WORKFLOWS } from './api.ts';
 import { call } from './request.ts';
-
-/** The path under which definitions are registered. */
-export const WORKFLOWS = '/v1/host/capstan/workflows';
 
 /** Runs that keep the scheduler busy, programs that never end, streams, and requests one after the other. */
 const CHAINS = 40;

@@ -1,125 +1,52 @@
 /** Writes docs/performance.md and its plots out of what was measured; nobody edits that page by hand. */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Bar, barChart } from './bar-chart.ts';
-import type { PeerReport, PeerResult } from './peers.ts';
-import { median, spread } from './statistics.ts';
+import type { GrowthReport } from './growth-report.ts';
+import { growthPlot, growthSection } from './growth-section.ts';
+import type { PeerReport } from './peers.ts';
+import { peersPlots, peersSection } from './peers-section.ts';
 
 /** Where the page is, unless somebody says otherwise. */
-export const DOCS = join(import.meta.dirname, '../docs');
+const DOCS = join(import.meta.dirname, '../docs');
 
-/** What the others are compared with. */
-const LIMIT = 'limit, two commits';
+/** The files of the figures, without their endings, by the store that was measured. */
+const GROWTH_FILES: Record<GrowthReport['store'], string> = { SQLite: 'growth', PostgreSQL: 'growth-postgres' };
 
-/** Writes the page and the plots. */
-export function writeReport(report: PeerReport, folder = DOCS): void {
-  mkdirSync(join(folder, 'performance'), { recursive: true });
-  writeFileSync(join(folder, 'performance/throughput.svg'), throughput(report));
-  writeFileSync(join(folder, 'performance/alone.svg'), alone(report));
-  writeFileSync(join(folder, 'performance/peers.json'), `${JSON.stringify(report, null, 2)}\n`);
-  writeFileSync(join(folder, 'performance.md'), page(report));
+/** Writes the figures and plots of peers, and the page. */
+export function writePeers(report: PeerReport, docs = DOCS): void {
+  write(docs, { 'peers.json': json(report), ...peersPlots(report) });
 }
 
-function bars(peers: readonly PeerResult[], valuesOf: (peer: PeerResult) => readonly number[]): Bar[] {
-  return peers.map((peer) => {
-    const values = valuesOf(peer);
-    return {
-      label: peer.name,
-      least: Math.min(...values),
-      middle: median(values),
-      most: Math.max(...values),
-      isOwn: peer.name.startsWith('Capstan'),
-    };
+/** Writes the figures and the plot of growth, and the page. */
+export function writeGrowth(report: GrowthReport, docs = DOCS): void {
+  const name = GROWTH_FILES[report.store];
+  write(docs, { [`${name}.json`]: json(report), [`${name}.svg`]: growthPlot(report) });
+}
+
+/** Writes files beside the figures that are there already, and the page out of all of them. */
+function write(docs: string, files: Record<string, string>): void {
+  mkdirSync(join(docs, 'performance'), { recursive: true });
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(docs, 'performance', name), text);
+  writeFileSync(join(docs, 'performance.md'), page(docs));
+}
+
+function page(docs: string): string {
+  const peers = readFigures<PeerReport>(docs, 'peers');
+  const growths = Object.values(GROWTH_FILES).flatMap((name) => {
+    const report = readFigures<GrowthReport>(docs, name);
+    return report ? [growthSection(report, `${name}.svg`)] : [];
   });
+  const comment =
+    '<!-- Written by `npm run bench -- peers` and `npm run bench -- growth`. Figures are measured there, and nowhere else. -->';
+  const sections = [['# Performance'], [comment], ...(peers ? [peersSection(peers)] : []), ...growths];
+  return `${sections.map((lines) => lines.join('\n')).join('\n\n')}\n`;
 }
 
-function throughput({ peers, concurrency }: PeerReport): string {
-  return barChart(
-    `Runs a second, ${concurrency} at once`,
-    bars(peers, ({ runsPerSecond }) => runsPerSecond),
-    0,
-  );
+function readFigures<T>(docs: string, name: string): T | undefined {
+  const path = join(docs, 'performance', `${name}.json`);
+  return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as T) : undefined;
 }
 
-function alone({ peers }: PeerReport): string {
-  return barChart(
-    'Milliseconds from the request to the known end, one at a time (p50)',
-    bars(peers, ({ aloneP50Ms }) => aloneP50Ms),
-    2,
-  );
-}
-
-/** A round's figure of one, divided by that of the other in the same round; the median of all rounds. */
-function ratio(one: PeerResult, other: PeerResult): number {
-  return median(one.runsPerSecond.map((figure, round) => figure / other.runsPerSecond[round]!));
-}
-
-function page(report: PeerReport): string {
-  const { peers } = report;
-  const limit = peers.find(({ name }) => name === LIMIT);
-  const own = peers.filter(({ name }) => name.startsWith('Capstan'));
-  const header = ['', 'runs/s', 'p99, ms', 'alone p50, ms', 'processor per run, µs', 'of the limit'];
-  const rows = peers.map((peer) => [
-    peer.name,
-    spread(peer.runsPerSecond),
-    spread(peer.p99Ms, 1),
-    spread(peer.aloneP50Ms, 2),
-    spread(peer.cpuPerRunUs),
-    limit ? ratio(peer, limit).toFixed(2) : '',
-  ]);
-  const others = peers.filter((peer) => !own.includes(peer));
-  const ratios = others.map((other) => [other.name, ...own.map((each) => ratio(each, other).toFixed(2))]);
-  return [
-    '# Performance',
-    '',
-    '<!-- Written by `npm run bench -- peers`. Figures are measured there, and nowhere else. -->',
-    '',
-    'One durable step for each run, flushed to the disk before it is acknowledged. Medians of the rounds, with the least and',
-    'the most in brackets. Absolute numbers belong to one machine; compare the ratios.',
-    '',
-    '![Runs a second](performance/throughput.svg)',
-    '',
-    '![Milliseconds from request to end, one at a time](performance/alone.svg)',
-    '',
-    ...table([header, ...rows]),
-    '',
-    'How many times as many runs as each of the others, in the same rounds:',
-    '',
-    ...table([['', ...own.map(({ name }) => name)], ...ratios]),
-    '',
-    '## How it is measured',
-    '',
-    ...method(report),
-    '',
-    '## Who is measured',
-    '',
-    ...table([['', 'What runs'], ...peers.map(({ name, about }) => [name, about])]),
-    '',
-  ].join('\n');
-}
-
-function table(rows: readonly (readonly string[])[]): string[] {
-  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
-  const [header, ...rest] = rows;
-  return [line(header!), `|${header!.map(() => '---|').join('')}`, ...rest.map(line)];
-}
-
-function method({ rounds, seconds, concurrency, machine, commit, fdatasyncMs, measuredAt, othersCores }: PeerReport) {
-  return [
-    `- ${rounds} rounds. In each, every program gets the load in turn: ${seconds} seconds with ${concurrency} runs at once, then`,
-    `  ${seconds / 5} with one at a time. All are started before the first round and warmed up with twice as much.`,
-    '- Every program gets one request for a run, which is answered when the run has ended: Capstan `POST',
-    '  /v1/host/capstan/calls`; libraries stand behind the HTTP framework that Capstan has. “Polled” and other OpenWOP hosts get',
-    '  at least two: POST, then long polls until the run has ended.',
-    '- Everybody flushes: SQLite and PostgreSQL with their logs on the same disk, Restate with its own log.',
-    '- The load comes from a process of its own on the same machine. Processor time is that of the program, its children and',
-    '  its database, without the load.',
-    '- A round waits for quiet cores. Cores that others used during the rounds:',
-    `  ${othersCores.map((cores) => cores.toFixed(2)).join(', ')}.`,
-    `- Machine: ${machine}; a flushed page takes ${fdatasyncMs.toFixed(2)} ms.`,
-    `- Commit ${commit}, ${measuredAt.slice(0, 10)}.`,
-    '',
-    'To repeat it: `npm ci --ignore-scripts` in `bench/peers`, then `npm run bench -- peers`. Another OpenWOP host joins with',
-    '`--host URL --key KEY --workflow ID`. The rounds are in `docs/performance/peers.json`.',
-  ];
+function json(report: object): string {
+  return `${JSON.stringify(report, null, 2)}\n`;
 }

@@ -1,77 +1,179 @@
-/** Many readers of one run: how soon they have an event, and what each of them costs while nothing happens. */
+/** Many readers of one run: how soon they have an event, and what each of them costs. */
 import { readFileSync } from 'node:fs';
 import { get } from 'node:http';
-import { api, chain, oneOf } from './api.ts';
-import { type BenchServer, KEY, startCapstan } from './servers.ts';
+import { parseArgs } from 'node:util';
+import type { WorkflowDefinition } from '../src/protocol/running/workflows.ts';
+import { api, chain, oneOf, register } from './api.ts';
+import {
+  type Cost,
+  costOf,
+  GROWTH_ARGUMENTS,
+  type GrowthBench,
+  type GrowthOptions,
+  growthOf,
+  inParallel,
+  measureGrowth,
+  onStore,
+  partOf,
+  withHost,
+} from './growth.ts';
+import { type BenchServer, KEY } from './servers.ts';
 import { quantile } from './statistics.ts';
 
 const SUBSCRIBERS = 1_000;
 const EVENTS = 20;
 const SETTLE_MS = 3_000;
 const PAUSE_MS = 200;
-const P99_MAX_MS = 50;
-const KB_MAX = 20;
+/** Milliseconds within which nearly all readers are to have an event. */
+export const P99_MAX_MS = 50;
+/** Memory that an idle stream may take. */
+export const STREAM_MAX_KB = 20;
+/** A key may have an eighth of this as streams, and all streams here belong to one key. */
+const ENVIRONMENT = { CAPSTAN_INFLIGHT_CAP: '16000' };
 
-/** Streams of a run that waits, while somebody writes annotations to it and at rest. */
-export async function benchSubscribers(): Promise<void> {
-  console.log(`\n${SUBSCRIBERS.toLocaleString('en')} subscribers of one run`);
-  const capstan = await startCapstan({ CAPSTAN_INFLIGHT_CAP: '4000' });
-  try {
-    await api(capstan, 'POST', '/v1/host/capstan/workflows', {
-      ...chain(1),
-      id: 'gates',
-      nodes: Array.from({ length: EVENTS }, (_, index) => ({
-        ...oneOf(`g${index}`, 'core.approvalGate'),
-        config: { title: 'Go on?', actions: ['accept'] },
-      })),
-      edges: [],
-    });
-    // The first streams make the host load and compile what streams need; they are not what a stream costs.
-    const warm = await api(capstan, 'POST', '/v1/runs', { workflowId: 'gates' });
-    const first = await subscribe(capstan, warm.runId, SUBSCRIBERS / 10, () => {});
-    const before = await residentKb(capstan);
-    const { runId } = await api(capstan, 'POST', '/v1/runs', { workflowId: 'gates' });
-    const delays: number[] = [];
-    let [sentAt, waiting] = [0, new Set<number>()];
-    const streams = await subscribe(capstan, runId, SUBSCRIBERS, (reader) => {
-      if (waiting.delete(reader)) delays.push(performance.now() - sentAt);
-    });
-    const perStream = ((await residentKb(capstan)) - before) / SUBSCRIBERS;
-    console.log(`  ${perStream.toFixed(1)} kB of memory for each idle stream (under ${KB_MAX} wanted)`);
-    for (let index = 0; index < EVENTS; index++) {
-      [sentAt, waiting] = [performance.now(), new Set(streams.keys())];
-      await api(capstan, 'POST', `/v1/runs/${runId}/interrupts/g${index}`, { resumeValue: { action: 'accept' } });
-      while (waiting.size > 0) await pause(5);
-      // What follows the answer is on its way too, and is not to count for the next one.
-      await pause(PAUSE_MS);
-    }
-    console.log(
-      `  from the request to the reader: p50 ${quantile(delays, 0.5).toFixed(1)} ms, p99 ${quantile(delays, 0.99).toFixed(1)} ms` +
-        ` (under ${P99_MAX_MS} wanted; the readers share the machine)`,
-    );
-    for (const close of [...first, ...streams]) close();
-  } finally {
-    await capstan.stop();
+/** A run that goes on when somebody answers, one gate after the other. */
+const GATES: WorkflowDefinition = {
+  ...chain(1),
+  id: 'gates',
+  nodes: Array.from({ length: EVENTS }, (_, index) => ({
+    ...oneOf(`g${index}`, 'core.approvalGate'),
+    config: { title: 'Go on?', actions: ['accept'] },
+  })),
+  edges: [],
+};
+
+/** What readers of one run see of the host. */
+export interface Streams {
+  readonly subscribers: number;
+  /** Resident memory for each idle stream. */
+  readonly kbEach: number;
+  /** From the request that causes an event to a reader who has it. */
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+}
+
+/** Measures streams: their growth, their delays and their memory. */
+export async function benchSubscribers(args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({ args: [...args], options: GROWTH_ARGUMENTS });
+  await onStore(values, async (options) => {
+    await measureGrowth(subscribers, options);
+    await measureStreams(options);
+  });
+}
+
+/** Readers of one run, from the opening of their streams until the run has ended: few of them, and many. */
+export const subscribers: GrowthBench = {
+  name: 'subscribers',
+  about: `subscribers of a run with ${EVENTS} approvals: cost of each, from its request to the end of the run`,
+  measure: (options) =>
+    withHost(
+      options,
+      async (host) => {
+        await register(host, [GATES]);
+        const sizes = [partOf(options, SUBSCRIBERS / 10), partOf(options, SUBSCRIBERS)] as const;
+        const cost = (readers: number): Promise<Cost> => {
+          const times = Math.round(sizes[1] / readers);
+          return costOf(host, times * readers, () => inParallel(times, 1, () => followRun(host, readers)));
+        };
+        return [await growthOf(options, { what: 'subscribers of a run', each: 'subscriber', sizes, cost })];
+      },
+      ENVIRONMENT,
+    ),
+};
+
+/** Lets readers follow a run to its end. */
+async function followRun(host: BenchServer, readers: number): Promise<void> {
+  const { runId } = await api(host, 'POST', '/v1/runs', { workflowId: 'gates' });
+  const streams = await subscribe(host, runId, readers);
+  for (let gate = 0; gate < EVENTS; gate++) await approve(host, runId, gate);
+  await Promise.all(streams.map(({ ended }) => ended));
+}
+
+/** Streams of a run that waits: their memory at rest, and their delay while somebody answers. */
+export function measureStreams(options: GrowthOptions): Promise<Streams> {
+  const count = partOf(options, SUBSCRIBERS);
+  console.log(`\n${count.toLocaleString('en')} subscribers of one run`);
+  return withHost(options, (host) => streamsOf(host, count), ENVIRONMENT);
+}
+
+async function streamsOf(host: BenchServer, count: number): Promise<Streams> {
+  await register(host, [GATES]);
+  // The first streams make the host load and compile what streams need; they are not what a stream costs.
+  const warm = await api(host, 'POST', '/v1/runs', { workflowId: 'gates' });
+  const first = await subscribe(host, warm.runId, Math.ceil(count / 10));
+  const before = await residentKb(host);
+  const { runId } = await api(host, 'POST', '/v1/runs', { workflowId: 'gates' });
+  const delays = new Delays();
+  const streams = await subscribe(host, runId, count, (reader) => delays.note(reader));
+  const kbEach = ((await residentKb(host)) - before) / count;
+  console.log(`  ${kbEach.toFixed(1)} kB of memory for each idle stream (under ${STREAM_MAX_KB} wanted)`);
+  for (let gate = 0; gate < EVENTS; gate++) {
+    delays.begin(count);
+    await approve(host, runId, gate);
+    await delays.complete();
+    // What follows the answer is on its way too, and is not to count for the next one.
+    await pause(PAUSE_MS);
+  }
+  for (const { close } of [...first, ...streams]) close();
+  const [p50Ms, p99Ms] = [quantile(delays.all, 0.5), quantile(delays.all, 0.99)];
+  console.log(
+    `  from the request to the reader: p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms` +
+      ` (under ${P99_MAX_MS} wanted; the readers share the machine)`,
+  );
+  return { subscribers: count, kbEach, p50Ms, p99Ms };
+}
+
+function approve(host: BenchServer, runId: string, gate: number): Promise<unknown> {
+  return api(host, 'POST', `/v1/runs/${runId}/interrupts/g${gate}`, { resumeValue: { action: 'accept' } });
+}
+
+/** How long each reader waits for the first event after a request. */
+class Delays {
+  readonly all: number[] = [];
+  #sentAt = 0;
+  #waiting = new Set<number>();
+
+  begin(readers: number): void {
+    this.#sentAt = performance.now();
+    this.#waiting = new Set(Array(readers).keys());
+  }
+
+  note(reader: number): void {
+    if (this.#waiting.delete(reader)) this.all.push(performance.now() - this.#sentAt);
+  }
+
+  async complete(): Promise<void> {
+    while (this.#waiting.size > 0) await pause(5);
   }
 }
 
-/** Opens streams, and waits until each has said what there is so far. Returns what closes them. */
-async function subscribe({ url }: BenchServer, runId: string, count: number, onData: (reader: number) => void) {
-  return Promise.all(
-    Array.from(
-      { length: count },
-      (_, reader) =>
-        new Promise<() => void>((resolve, reject) => {
-          const headers = { authorization: `Bearer ${KEY}` };
-          const asked = get(`${url}/v1/runs/${runId}/events`, { agent: false, headers }, (response) => {
-            if (response.statusCode !== 200) reject(new Error(`a stream was refused with ${response.statusCode}`));
-            response.on('error', () => {}).on('data', () => onData(reader));
-            response.once('data', () => resolve(() => asked.destroy()));
-          });
-          asked.on('error', reject);
-        }),
-    ),
-  );
+/** One reader of a run. */
+interface Stream {
+  readonly ended: Promise<void>;
+  close(): void;
+}
+
+/** Opens streams, and waits until each has said what there is so far. */
+function subscribe(
+  host: BenchServer,
+  runId: string,
+  count: number,
+  onData: (reader: number) => void = () => {},
+): Promise<Stream[]> {
+  return Promise.all(Array.from({ length: count }, (_, reader) => openStream(host, runId, () => onData(reader))));
+}
+
+function openStream({ url }: BenchServer, runId: string, onData: () => void): Promise<Stream> {
+  return new Promise((resolve, reject) => {
+    const headers = { authorization: `Bearer ${KEY}` };
+    const asked = get(`${url}/v1/runs/${runId}/events`, { agent: false, headers }, (response) => {
+      if (response.statusCode !== 200) reject(new Error(`a stream was refused with ${response.statusCode}`));
+      const ended = new Promise<void>((end) => response.on('close', end));
+      response.on('error', () => {}).on('data', onData);
+      response.once('data', () => resolve({ ended, close: () => asked.destroy() }));
+    });
+    asked.on('error', reject);
+  });
 }
 
 async function residentKb({ pid }: BenchServer): Promise<number> {

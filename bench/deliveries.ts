@@ -1,48 +1,85 @@
-/** Webhooks whose receiver was slow: what each delivery costs when the receiver takes them again. */
+/** Webhooks whose receiver kept the host waiting: what each delivery of the backlog costs. */
 import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { api, untilNone } from './api.ts';
-import { type Cost, costOf, type GrowthBench, growthOf, inParallel, partOf, withHost } from './growth.ts';
+import { api, chain, register, untilNone } from './api.ts';
+import {
+  type Cost,
+  costOf,
+  type Growth,
+  type GrowthBench,
+  type GrowthOptions,
+  growthOf,
+  inParallel,
+  partOf,
+  withHost,
+} from './growth.ts';
 import type { BenchServer } from './servers.ts';
 
 const CONCURRENCY = 32;
 const WARM_UP = 100;
+/** Nodes of the runs whose steps are delivered: a host sends the events of one run one after the other. */
+const NODES = 20;
 
 /** A backlog of deliveries, and one that is ten times as long. */
 export const webhooks: GrowthBench = {
   name: 'webhooks',
-  about: 'a backlog of webhook deliveries: cost of each, from when the receiver answers again',
-  measure: (options) =>
-    withHost(options, async (host) => {
-      const receiver = await Receiver.open();
-      try {
-        await api(host, 'POST', '/v1/webhooks', { url: receiver.url, events: ['run.completed'] });
-        // A receiver that has answered before gets many deliveries at once.
-        await startRuns(host, WARM_UP);
-        await receiver.until(WARM_UP);
-        const cost = (deliveries: number): Promise<Cost> => drain(host, receiver, deliveries);
-        const sizes = [partOf(options, 300), partOf(options, 3_000)] as const;
-        return [await growthOf(options, { what: 'webhook deliveries', each: 'delivery', sizes, cost })];
-      } finally {
-        receiver.close();
-      }
-    }),
+  about: 'backlogs of webhook deliveries: cost of each',
+  measure: async (options) => [await growthOfDeliveries(options), await growthOfRuns(options)],
 };
 
-/** Lets deliveries pile up, and measures until the receiver has all of them. */
-async function drain(host: BenchServer, receiver: Receiver, deliveries: number): Promise<Cost> {
-  receiver.hold();
-  await startRuns(host, deliveries);
-  const before = receiver.count;
-  return costOf(host, deliveries, async () => {
-    receiver.release();
-    await receiver.until(before + deliveries);
+/** Many events of few runs wait; measured from when the receiver answers again. */
+function growthOfDeliveries(options: GrowthOptions): Promise<Growth> {
+  return withReceiver(options, 'node.completed', async (host, receiver) => {
+    await register(host, [chain(NODES)]);
+    const sizes = [partOf(options, 300), partOf(options, 3_000)] as const;
+    const cost = async (deliveries: number): Promise<Cost> => {
+      const runs = Math.ceil(deliveries / NODES);
+      const before = receiver.count;
+      receiver.hold();
+      await startRuns(host, `chain-${NODES}`, runs);
+      return costOf(host, runs * NODES, () => receiver.drain(before + runs * NODES));
+    };
+    return growthOf(options, { what: 'webhook deliveries', each: 'delivery', sizes, cost });
   });
 }
 
-async function startRuns(host: BenchServer, count: number): Promise<void> {
-  await inParallel(count, CONCURRENCY, () => api(host, 'POST', '/v1/runs', { workflowId: 'conformance-noop' }));
+/** One event of each run waits. A part of them is on its way before the receiver answers, so the runs are counted too. */
+function growthOfRuns(options: GrowthOptions): Promise<Growth> {
+  return withReceiver(options, 'run.completed', (host, receiver) => {
+    const sizes = [partOf(options, 300), partOf(options, 3_000)] as const;
+    const cost = (runs: number): Promise<Cost> =>
+      costOf(host, runs, async () => {
+        const before = receiver.count;
+        receiver.hold();
+        await startRuns(host, 'conformance-noop', runs);
+        await receiver.drain(before + runs);
+      });
+    return growthOf(options, { what: 'runs with a webhook', each: 'run', sizes, cost });
+  });
+}
+
+/** Does something with a host that delivers events of a type to a receiver which has answered before. */
+function withReceiver<T>(
+  options: GrowthOptions,
+  event: string,
+  act: (host: BenchServer, receiver: Receiver) => Promise<T>,
+): Promise<T> {
+  return withHost(options, async (host) => {
+    const receiver = await Receiver.open();
+    try {
+      await api(host, 'POST', '/v1/webhooks', { url: receiver.url, events: [event] });
+      await startRuns(host, 'conformance-noop', WARM_UP);
+      await receiver.drain(WARM_UP);
+      return await act(host, receiver);
+    } finally {
+      receiver.close();
+    }
+  });
+}
+
+async function startRuns(host: BenchServer, workflowId: string, count: number): Promise<void> {
+  await inParallel(count, CONCURRENCY, () => api(host, 'POST', '/v1/runs', { workflowId }));
   await untilNone(host, 'running');
 }
 
@@ -74,18 +111,16 @@ class Receiver {
     return this.#seen.size;
   }
 
-  /** Answers nobody until `release` is called. */
+  /** Answers nobody until `drain` is called. */
   hold(): void {
     this.#held = [];
   }
 
-  release(): void {
+  /** Answers everybody, and waits until so many deliveries have been acknowledged since it was opened. */
+  async drain(count: number): Promise<void> {
     const held = this.#held ?? [];
     this.#held = undefined;
     for (const answer of held) answer();
-  }
-
-  async until(count: number): Promise<void> {
     while (this.count < count) await new Promise((resolve) => setTimeout(resolve, 10));
   }
 

@@ -3,13 +3,14 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
+import type { GrowthReport } from '../../bench/growth-report.ts';
 import type { PeerReport } from '../../bench/peers.ts';
 import { scratchFolder } from '../support/scratch.ts';
 
 /**
- * Goal: the harness that measures Capstan beside others still works when somebody needs it. Method: it measures the
- * limit program and Capstan for a moment, and writes its page into a folder of the test. How fast they are is not
- * looked at.
+ * Goal: the harness that measures Capstan beside others, and how its cost grows, still works when somebody needs it.
+ * Method: it measures the limit program, Capstan and a few workloads for a moment, and writes its page into a folder of
+ * the test. How fast they are is not looked at.
  */
 
 const MAIN = join(import.meta.dirname, '../../bench/main.ts');
@@ -35,5 +36,17 @@ describe('the harness with peers', () => {
     const plots = readdirSync(join(docs, 'performance')).filter((name) => name.endsWith('.svg'));
     expect(plots).toEqual(['alone.svg', 'throughput.svg']);
     for (const plot of plots) expect(page).toContain(`(performance/${plot})`);
+  });
+
+  it('measures growth, and adds it to the page', async () => {
+    const short = ['--only', 'retries', '--rounds', '1', '--part', '0.01', '--patience', '0', '--docs', docs];
+    await promisify(execFile)(process.execPath, [MAIN, 'growth', ...short]);
+    const report = JSON.parse(readFileSync(join(docs, 'performance/growth.json'), 'utf8')) as GrowthReport;
+    expect(report.growths.map(({ few, many }) => [few.size, many.size])).toEqual([[1, 10]]);
+    const page = readFileSync(join(docs, 'performance.md'), 'utf8');
+    expect(page).toMatch(/^\| idempotency keys \| 1 \| 10 \| retry \|/m);
+    expect(page).toContain('(performance/growth.svg)');
+    expect(page).toMatch(/^\| Capstan, SQLite \|/m);
+    expect(readFileSync(join(docs, 'performance/growth.svg'), 'utf8')).toContain('>limit 1.1<');
   });
 });

@@ -31,8 +31,8 @@ const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceA
 /** Draws the bars below a title. */
 export function barChart(title: string, bars: readonly Bar[], { digits, limit }: BarChartOptions): string {
   const left = labelWidth(bars);
-  const longest = Math.max(...bars.map(({ most }) => most), limit ?? 0);
-  const x = (value: number): number => left + (value / longest) * (WIDTH - left - VALUE_WIDTH);
+  const longest = scaleOf(bars, limit);
+  const x = (value: number): number => left + (Math.min(value, longest) / longest) * (WIDTH - left - VALUE_WIDTH);
   const rows = bars.flatMap((bar, index) => {
     const y = TOP + index * ROW;
     const middle = y + ROW / 2;
@@ -59,6 +59,12 @@ export function barChart(title: string, bars: readonly Bar[], { digits, limit }:
 function labelWidth(bars: readonly Bar[]): number {
   const longest = Math.max(...bars.map(({ label }) => label.length));
   return Math.max(LABEL_WIDTH_MIN, Math.ceil(longest * CHARACTER_WIDTH) + 10);
+}
+
+/** The value at the right edge. Bars far beyond a limit are cut there, so that the others can be told apart. */
+function scaleOf(bars: readonly Bar[], limit: number | undefined): number {
+  const longest = Math.max(...bars.map(({ most }) => most));
+  return limit === undefined ? longest : Math.min(Math.max(longest, limit), 2 * limit);
 }
 
 function limitLine(limit: number, x: number, bottom: number): string[] {

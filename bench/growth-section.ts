@@ -43,7 +43,11 @@ export function growthSection(report: GrowthReport, plot: string): string[] {
 function row(growth: Growth): string[] {
   const { what, each, few, many } = growth;
   const sizes = [few, many].map(({ size }) => grouped(size));
-  return [what, ...sizes, each, spread(few.cpuUs, 1), spread(many.cpuUs, 1), spread(ratiosOf(growth), 2)];
+  return [what, ...sizes, each, microseconds(few.cpuUs), microseconds(many.cpuUs), spread(ratiosOf(growth), 2)];
+}
+
+function microseconds(values: readonly number[]): string {
+  return spread(values, median(values) < 10 ? 2 : 0);
 }
 
 /** The figures with a bound of their own, of those that were measured. */

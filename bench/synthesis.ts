@@ -33,8 +33,8 @@ export async function benchSynthesis(): Promise<void> {
   }
 }
 
-const FEW = 2_500;
-const MANY = 25_000;
+const FEW = 2_000;
+const MANY = 20_000;
 
 /** The first look at the history of a tenant that has few runs, and of one that has ten times as many. */
 export const habits: GrowthBench = {

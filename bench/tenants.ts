@@ -53,7 +53,7 @@ export const manyRuns: GrowthBench = {
     withHost(options, async (host) => {
       const cost = (runs: number): Promise<Cost> =>
         costOf(host, runs, () => inParallel(runs, CONCURRENCY, () => endedRun(host, 'conformance-noop')));
-      const sizes = [partOf(options, 500), partOf(options, 5_000)] as const;
+      const sizes = [partOf(options, 400), partOf(options, 4_000)] as const;
       return [await growthOf(options, { what: 'runs', each: 'run', sizes, cost })];
     }),
 };

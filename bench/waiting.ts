@@ -76,7 +76,10 @@ export async function measureRecovery(options: GrowthOptions): Promise<Recovery>
   console.log(`\n${runs.toLocaleString('en')} runs under way when the host is killed`);
   const before = await options.startHost();
   await register(before, [delayed(delayMs)]);
-  await inParallel(runs, CONCURRENCY, () => api(before, 'POST', '/v1/runs', { workflowId: 'delayed' }));
+  await inParallel(runs, CONCURRENCY, async () => {
+    const { runId } = await api(before, 'POST', '/v1/runs', { workflowId: 'delayed' });
+    await untilDelayed(before, runId);
+  });
   // The delays are over before the host is back, so that nothing but the host is waited for.
   const after = await restartCapstan(before, Date.now() + delayMs);
   try {
@@ -90,6 +93,14 @@ export async function measureRecovery(options: GrowthOptions): Promise<Recovery>
     return { runs, seconds, cpuUs };
   } finally {
     await after.stop();
+  }
+}
+
+/** A run that has not come to its delay when the host is killed would begin it afterwards, and end that much later. */
+async function untilDelayed(host: BenchServer, runId: string): Promise<void> {
+  for (;;) {
+    const { events } = await api(host, 'GET', `/v1/runs/${runId}/events/poll`);
+    if ((events as { nodeId?: string }[]).some(({ nodeId }) => nodeId === 'n1')) return;
   }
 }
 

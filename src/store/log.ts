@@ -1,5 +1,6 @@
 import type { EventType } from '../protocol/running/events.ts';
 import { MANAGEMENT_IDS } from '../protocol/running/management.ts';
+import { isTerminalStatus } from '../protocol/running/run-status.ts';
 import { insertNew, lookup, type NewRows, type Param, placeholders, type Statement, sql, type Write } from './sql.ts';
 
 /**
@@ -333,6 +334,20 @@ function amongRuns({ select, isWanted }: NonNullable<RunFilter['among']>): strin
   return `run_id ${isWanted ? 'IN' : 'NOT IN'} (${select})`;
 }
 
+/** Whether runs with this status have not ended. */
+function isLive(status: string | undefined): boolean {
+  return status !== undefined && !isTerminalStatus(status);
+}
+
+/** The workflow's id as no index has it: its live runs are found sooner among all live runs than among all of its own. */
+const PAST_INDEX = `(workflow_id || '')`;
+
+/** What a status says anyway, in the words of the index that has only such runs: those of the other statuses are many. */
+function indexedBy(status: string | undefined): string[] {
+  if (status === undefined || status === 'completed') return [];
+  return isLive(status) ? ['ended_at IS NULL'] : ['ended_at IS NOT NULL', `status <> 'completed'`];
+}
+
 /** Lists the visible runs that match a filter, newest first. */
 export function listRuns({ tenant, workspace }: Visibility, filter: RunFilter, limit: number): Statement {
   const params: Param[] = [tenant];
@@ -344,7 +359,8 @@ export function listRuns({ tenant, workspace }: Visibility, filter: RunFilter, l
   };
   add((place) => `workspace = ${place}`, workspace);
   add((place) => `status = ${place}`, filter.status);
-  add((place) => `workflow_id = ${place}`, filter.workflowId);
+  where.push(...indexedBy(filter.status));
+  add((place) => `${isLive(filter.status) ? PAST_INDEX : 'workflow_id'} = ${place}`, filter.workflowId);
   if (filter.workflowId === undefined) where.push(`workflow_id NOT IN ${MANAGEMENT_IDS}`);
   add((place) => `run_id >= ${place}`, filter.fromId);
   add((place) => `run_id < ${place}`, filter.beforeId);

@@ -213,4 +213,14 @@ export const CORE_TABLES: readonly Migration[] = [
       'ALTER TABLE hosts ADD COLUMN version TEXT',
     ],
   },
+  {
+    id: 'core/0013',
+    statements: [
+      // Runs that failed or were cancelled are few among many that completed, and are looked for by their status.
+      `CREATE INDEX runs_unsuccessful ON runs (tenant, status, run_id)
+       WHERE ended_at IS NOT NULL AND status <> 'completed'`,
+      `CREATE INDEX runs_unsuccessful_of_workflow ON runs (tenant, workflow_id, status, run_id)
+       WHERE ended_at IS NOT NULL AND status <> 'completed'`,
+    ],
+  },
 ];

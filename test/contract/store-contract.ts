@@ -227,17 +227,23 @@ export function storeContract(name: string, open: OpenStore): void {
           { ...run('run-b'), workflow_id: 'other' },
           { ...run('run-c'), status: 'completed' },
           { ...run('run-d'), tenant: 'beta' },
+          { ...run('run-0'), status: 'failed', ended_at: 1 },
+          { ...run('run-1'), status: 'failed', ended_at: 1, workflow_id: 'other' },
         ];
         await commit(rows.map(insertRun));
         await commit([...insertTags({ tenant: 'alpha', runId: 'run-b' }, ['odd \u0000 tag', 'x', 'x'])]);
         const ids = async (filter: Parameters<typeof listRuns>[1], limit = 10) =>
           (await store.read<RunRow>(listRuns({ tenant: 'alpha' }, filter, limit))).map(({ run_id }) => run_id);
-        expect(await ids({})).toEqual(['run-c', 'run-b', 'run-a']);
+        expect(await ids({})).toEqual(['run-c', 'run-b', 'run-a', 'run-1', 'run-0']);
         expect(await ids({}, 2)).toEqual(['run-c', 'run-b']);
-        expect(await ids({ beforeId: 'run-b' })).toEqual(['run-a']);
+        expect(await ids({ beforeId: 'run-b' })).toEqual(['run-a', 'run-1', 'run-0']);
         expect(await ids({ fromId: 'run-b' })).toEqual(['run-c', 'run-b']);
         expect(await ids({ status: 'completed' })).toEqual(['run-c', 'run-a']);
-        expect(await ids({ workflowId: 'other' })).toEqual(['run-b']);
+        expect(await ids({ status: 'failed' })).toEqual(['run-1', 'run-0']);
+        expect(await ids({ status: 'running' })).toEqual(['run-b']);
+        expect(await ids({ workflowId: 'other' })).toEqual(['run-b', 'run-1']);
+        expect(await ids({ workflowId: 'other', status: 'failed' })).toEqual(['run-1']);
+        expect(await ids({ workflowId: 'other', status: 'running' })).toEqual(['run-b']);
         expect(await ids({ tag: 'odd \u0000 tag' })).toEqual(['run-b']);
         expect(await ids({ tag: 'y' })).toEqual([]);
       });

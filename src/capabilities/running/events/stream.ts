@@ -25,18 +25,13 @@ function frame(id: number, event: string, data: string): string {
 }
 
 /** The frames of a stream: events, batches or snapshots, and notices between them. */
-export function streamFrames(
-  runtime: Runtime,
-  row: RunRow,
-  request: StreamRequest,
-  signal: AbortSignal,
-): AsyncIterable<string> {
+export function streamFrames(runtime: Runtime, row: RunRow, request: StreamRequest, signal: AbortSignal): Frames {
   const frames = logFrames(runtime, row, request, signal);
   const isShown = request.notices && request.modes.some((mode) => mode === 'updates' || mode === 'debug');
   return isShown ? withNotices(runtime, row, frames) : frames;
 }
 
-function logFrames(runtime: Runtime, row: RunRow, request: StreamRequest, signal: AbortSignal): AsyncGenerator<string> {
+function logFrames(runtime: Runtime, row: RunRow, request: StreamRequest, signal: AbortSignal): Frames {
   if (request.modes.includes('values')) return valueFrames(runtime, row, request, signal);
   return request.bufferMs > 0 ? batchFrames(runtime, row, request, signal) : eventFrames(runtime, row, request, signal);
 }
@@ -44,54 +39,71 @@ function logFrames(runtime: Runtime, row: RunRow, request: StreamRequest, signal
 /** Notices that may wait for a slow reader. Further ones are dropped from the stream; they can still be listed. */
 const NOTICES_MAX = 1_000;
 
-/** The frames with notices between them. A notice has no id, so `Last-Event-ID` stays a position in the log. */
-async function* withNotices(
-  { hub }: Runtime,
-  { run_id }: RunRow,
-  frames: AsyncGenerator<string>,
-): AsyncGenerator<string> {
+/**
+ * The frames with notices between them. A notice has no id, so `Last-Event-ID` stays a position in the log. It is no
+ * generator, and neither are the frames of events: a generator keeps what it gave last for as long as it waits.
+ */
+function withNotices({ hub }: Runtime, { run_id }: RunRow, frames: Frames): Frames {
   const notices: string[] = [];
+  let coming: Promise<IteratorResult<string>> | undefined;
   let wake = (): void => {};
   const stopListening = hub.onNotice(run_id, ({ event, data }) => {
     if (notices.length < NOTICES_MAX) notices.push(`event: ${event}\ndata: ${data}\n\n`);
     wake();
   });
-  try {
-    for (let coming = frames.next(); ; ) {
-      const noticed = new Promise<undefined>((resolve) => {
-        wake = () => resolve(undefined);
-      });
-      const arrived = notices.length > 0 ? undefined : await Promise.race([coming, noticed]);
-      if (arrived?.done) return;
-      yield arrived ? arrived.value : notices.splice(0).join('');
-      if (arrived) coming = frames.next();
-    }
-  } finally {
+  const next = async (): Promise<IteratorResult<string>> => {
+    coming ??= frames.next();
+    const noticed = new Promise<undefined>((resolve) => {
+      wake = () => resolve(undefined);
+    });
+    const arrived = notices.length > 0 ? undefined : await Promise.race([coming, noticed]);
+    if (!arrived) return { done: false, value: notices.splice(0).join('') };
+    coming = undefined;
+    if (arrived.done) stopListening();
+    return arrived;
+  };
+  return framesFrom(next, () => {
     stopListening();
     endLater(frames);
-  }
+  });
 }
 
-/** Ends a generator that may be waiting; it does so when the connection is closed. */
-function endLater(waiting: AsyncGenerator<unknown>): void {
-  waiting.return(undefined).catch(() => {});
+/** Frames of a stream, one after the other. */
+type Frames = AsyncIterableIterator<string>;
+
+function framesFrom(next: () => Promise<IteratorResult<string>>, end: () => void): Frames {
+  const frames: Frames = {
+    next,
+    return: async () => {
+      end();
+      return { done: true, value: undefined };
+    },
+    [Symbol.asyncIterator]: () => frames,
+  };
+  return frames;
+}
+
+/** Ends what may be waiting; it does so when the connection is closed. */
+function endLater(waiting: AsyncIterator<unknown>): void {
+  waiting.return?.(undefined).catch(() => {});
 }
 
 const isShown = (modes: readonly StreamMode[], { type }: StoredEvent): boolean =>
   modes.some((mode) => modeIncludes(mode, type));
 
-async function* eventFrames(
-  runtime: Runtime,
-  row: RunRow,
-  { modes, after }: StreamRequest,
-  signal: AbortSignal,
-): AsyncGenerator<string> {
-  for await (const batch of follow(runtime, row, { after, signal })) {
-    const text = framesOf(batch, modes);
-    // The events are not kept beside their text while the caller reads it.
-    batch.length = 0;
-    if (text !== '') yield text;
-  }
+function eventFrames(runtime: Runtime, row: RunRow, { modes, after }: StreamRequest, signal: AbortSignal): Frames {
+  const batches = follow(runtime, row, { after, signal });
+  const next = async (): Promise<IteratorResult<string>> => {
+    for (;;) {
+      const { done, value: batch } = await batches.next();
+      if (done) return { done, value: undefined };
+      const text = framesOf(batch, modes);
+      // The events are not kept beside their text while the caller reads it.
+      batch.length = 0;
+      if (text !== '') return { done: false, value: text };
+    }
+  };
+  return framesFrom(next, () => endLater(batches));
 }
 
 function framesOf(batch: readonly StoredEvent[], modes: readonly StreamMode[]): string {

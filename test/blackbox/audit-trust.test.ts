@@ -2,15 +2,15 @@ import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'no
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, describe, expect, inject, it } from 'vitest';
-import type { Config } from '../../src/config.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { type Config, readConfig } from '../../src/config.ts';
 import { newKeyPair, signerOf } from '../../src/system/ed25519.ts';
 import type { Api } from '../support/api.ts';
 import { forge } from '../support/audit-forger.ts';
-import { freshDatabase, readStore } from '../support/database.ts';
+import { capstan } from '../support/command-line.ts';
+import { readStore } from '../support/database.ts';
 import { unique } from '../support/definitions.ts';
-import { killableHosts } from '../support/killed.ts';
-import { runProgram } from '../support/process.ts';
+import { localHosts } from '../support/local-hosts.ts';
 import { Receiver } from '../support/receiver.ts';
 import { STORES } from '../support/stores.ts';
 import { until } from '../support/until.ts';
@@ -18,10 +18,10 @@ import { until } from '../support/until.ts';
 /**
  * Goal: somebody who can write to the database, and to nothing else, cannot make the audit log say something else
  * unnoticed. Method: the log is written anew and signed again where it lies, by the rules, and then verified online by
- * the host and offline by the program.
+ * the host and offline by the command.
  */
 
-const { start, kill, newFolder } = killableHosts();
+const { start, newStore, newFolder } = localHosts();
 const folder = newFolder();
 const SECRET = 'a secret of thirty-two characters';
 const VERIFY = '/v1/audit/verify';
@@ -36,53 +36,51 @@ const OUTSIDE: Record<string, () => Environment> = {
 
 describe.each(STORES)('a history that was written anew on %s', (kind) => {
   it('is told by the host that runs, though the key for it is in the database', async () => {
-    const place = await freshPlace(kind);
+    const place = await newStore(kind);
     const host = await start(place);
     const key = await filledLog(host.as('editor'));
     await forge(placeOf(place), 'alpha', { keys: 'added' });
     await expectForged(host.as('editor'));
     await expectForgedFile(await exported(host.as('editor')));
     await expectForgedFile(await exported(host.as('editor')), '--key', key);
-    await kill(host);
+    await host.stop();
   });
 
   it.each(Object.keys(OUTSIDE))(
     'is told after a start with %s, though the whole key table was replaced',
     async (what) => {
-      const place = { ...(await freshPlace(kind)), ...OUTSIDE[what]!() };
+      const place = { ...(await newStore(kind)), ...OUTSIDE[what]!() };
       let host = await start(place);
       const key = await filledLog(host.as('editor'));
       const rows = await readStore<{ private_key: string }>(placeOf(place), 'SELECT private_key FROM audit_keys');
       expect(rows.every(({ private_key }) => private_key === '' || private_key.includes('.'))).toBe(true);
-      await kill(host);
+      await host.stop();
       await forge(placeOf(place), 'alpha', { keys: 'replaced' });
       host = await start(place);
       await expectForged(host.as('editor'));
       await expectForgedFile(await exported(host.as('editor')), '--key', key);
-      await kill(host);
+      await host.stop();
     },
   );
 
   it('keeps a host from starting with the first key pinned, and is told by whoever has that key', async () => {
-    const place = await freshPlace(kind);
+    const place = await newStore(kind);
     let host = await start(place);
     const key = await filledLog(host.as('editor'));
-    await kill(host);
+    await host.stop();
     host = await start({ ...place, CAPSTAN_AUDIT_ROOT: key });
     expect((await host.as('editor').get(VERIFY)).body.anomalies).toEqual([]);
-    await kill(host);
+    await host.stop();
     await forge(placeOf(place), 'alpha', { keys: 'replaced' });
-    const { code, output } = await runProgram(['serve'], { PORT: '0', ...place, CAPSTAN_AUDIT_ROOT: key });
-    expect(code).toBe(1);
-    expect(output).toContain('CAPSTAN_AUDIT_ROOT');
+    await expect(start({ ...place, CAPSTAN_AUDIT_ROOT: key })).rejects.toThrow('CAPSTAN_AUDIT_ROOT');
     host = await start(place);
     await expectForgedFile(await exported(host.as('editor')), '--key', key);
-    await kill(host);
+    await host.stop();
   });
 
   it('is told by the anchor, though the key was stolen and the end cut off', async () => {
     const anchor = join(folder, unique('anchor'));
-    const place = { ...(await freshPlace(kind)), CAPSTAN_AUDIT_ANCHOR: `file:${anchor}` };
+    const place = { ...(await newStore(kind)), CAPSTAN_AUDIT_ANCHOR: `file:${anchor}` };
     const host = await start(place);
     await filledLog(host.as('editor'));
     await filledLog(host.as('editor'));
@@ -92,7 +90,7 @@ describe.each(STORES)('a history that was written anew on %s', (kind) => {
       async () => anchored(anchor),
       (records) => records.some(({ atSequence }) => atSequence === toSeq),
     );
-    expect((await runProgram(['audit', 'verify', file, '--anchor', anchor], {})).code).toBe(0);
+    expect((await capstan(['audit', 'verify', file, '--anchor', anchor])).code).toBe(0);
     expect((await host.as('editor').get(VERIFY)).body).toMatchObject({ chainValid: true, anomalies: [] });
     const cutAfter = checkpoints.at(-2).atSequence;
     await forge(placeOf(place), 'alpha', { keys: 'stolen', cutAfter });
@@ -100,23 +98,23 @@ describe.each(STORES)('a history that was written anew on %s', (kind) => {
     expect(kinds).toContain('missing-entry');
     const forged = await exported(host.as('editor'));
     // Without the anchor nothing is wrong with it: the signatures are right.
-    expect((await runProgram(['audit', 'verify', forged], {})).code).toBe(0);
-    const { code, output } = await runProgram(['audit', 'verify', forged, '--anchor', anchor, '--json'], {});
+    expect((await capstan(['audit', 'verify', forged])).code).toBe(0);
+    const { code, out } = await capstan(['audit', 'verify', forged, '--anchor', anchor, '--json']);
     expect(code).toBe(1);
-    expect(output).toContain('"merkle-mismatch"');
-    await kill(host);
+    expect(out).toContain('"merkle-mismatch"');
+    await host.stop();
   });
 });
 
 describe('the signing key', () => {
   it('is followed by one that it signs for, so that whoever trusts the first trusts all', async () => {
-    const place: Environment = { ...(await freshPlace('sqlite')), CAPSTAN_SECRET: SECRET };
+    const place: Environment = { ...(await newStore('sqlite')), CAPSTAN_SECRET: SECRET };
     let host = await start(place);
     const first = await filledLog(host.as('editor'));
-    await kill(host);
+    await host.stop();
     host = await start({ ...place, CAPSTAN_AUDIT_KEY: 'second' });
     await filledLog(host.as('editor'));
-    await kill(host);
+    await host.stop();
     const signer = { CAPSTAN_AUDIT_SIGNER: `file:${join(folder, unique('key'))}` };
     host = await start({ ...place, ...signer });
     const third = await filledLog(host.as('editor'));
@@ -124,23 +122,21 @@ describe('the signing key', () => {
     expect(third).not.toBe(first);
     expect(JSON.parse(readFileSync(file, 'utf8')).signingKeys).toHaveLength(3);
     for (const keys of [[], ['--key', first]]) {
-      expect((await runProgram(['audit', 'verify', file, ...keys], {})).code).toBe(0);
+      expect((await capstan(['audit', 'verify', file, ...keys])).code).toBe(0);
     }
-    expect((await runProgram(['audit', 'verify', file, '--key', third], {})).code).toBe(1);
+    expect((await capstan(['audit', 'verify', file, '--key', third])).code).toBe(1);
     expect((await host.as('editor').get(VERIFY)).body.anomalies).toEqual([]);
-    await kill(host);
+    await host.stop();
   });
 
   it('in a file is for the user of the host alone, or the host does not start', async () => {
     const path = join(folder, unique('key'));
-    const place = { ...(await freshPlace('sqlite')), CAPSTAN_AUDIT_SIGNER: `file:${path}` };
+    const place = { ...(await newStore('sqlite')), CAPSTAN_AUDIT_SIGNER: `file:${path}` };
     const host = await start(place);
     expect(statSync(path).mode & 0o777).toBe(0o600);
-    await kill(host);
+    await host.stop();
     chmodSync(path, 0o640);
-    const { code, output } = await runProgram(['serve'], { PORT: '0', ...place });
-    expect(code).toBe(1);
-    expect(output).toContain('chmod go-rwx');
+    await expect(start(place)).rejects.toThrow('chmod go-rwx');
   });
 
   it('may be held by a service, which is asked for each signature', async () => {
@@ -150,12 +146,12 @@ describe('the signing key', () => {
       status: 200,
       body: JSON.stringify(method === 'GET' ? { publicKey } : { signature: sign(JSON.parse(text).message) }),
     }));
-    const place = { ...(await freshPlace('sqlite')), CAPSTAN_AUDIT_SIGNER: service.url };
+    const place = { ...(await newStore('sqlite')), CAPSTAN_AUDIT_SIGNER: service.url };
     const host = await start(place);
     expect(await filledLog(host.as('editor'))).toBe(publicKey);
     expect((await host.as('editor').get(VERIFY)).body).toMatchObject({ chainValid: true, anomalies: [] });
     expect(service.asked.filter(({ method }) => method === 'POST').length).toBeGreaterThan(0);
-    await kill(host);
+    await host.stop();
     service.close();
   });
 
@@ -163,10 +159,8 @@ describe('the signing key', () => {
     ['CAPSTAN_AUDIT_SIGNER', 'somewhere'],
     ['CAPSTAN_AUDIT_ROOT', 'nonsense'],
     ['CAPSTAN_AUDIT_ANCHOR', 'ftp://anchor.example'],
-  ])('is not looked for where %s makes no sense', async (variable, value) => {
-    const { code, output } = await runProgram(['serve'], { PORT: '0', CAPSTAN_DATA: newFolder(), [variable]: value });
-    expect(code).toBe(2);
-    expect(output).toContain(variable);
+  ])('is not looked for where %s makes no sense', (variable, value) => {
+    expect(() => readConfig({}, { [variable]: value })).toThrow(variable);
   });
 });
 
@@ -175,7 +169,7 @@ describe('an anchor', () => {
     const receiver = await Receiver.open();
     receiver.say(() => 503);
     const place = {
-      ...(await freshPlace('sqlite')),
+      ...(await newStore('sqlite')),
       CAPSTAN_AUDIT_ANCHOR: receiver.url,
       CAPSTAN_AUDIT_ANCHOR_TOKEN: 'the-token',
     };
@@ -190,7 +184,7 @@ describe('an anchor', () => {
       const got = new Set(arrivals.slice(1).flatMap(({ body }) => body.checkpoints.map(rootOf)));
       return wanted.every((root: string) => got.has(root));
     });
-    await kill(host);
+    await host.stop();
     await receiver.close();
   });
 
@@ -202,7 +196,7 @@ describe('an anchor', () => {
       objects.set(path, text);
       return { status: 200, body: '' };
     });
-    const place = { ...(await freshPlace('sqlite')), CAPSTAN_AUDIT_ANCHOR: `put:${store.url}/bucket` };
+    const place = { ...(await newStore('sqlite')), CAPSTAN_AUDIT_ANCHOR: `put:${store.url}/bucket` };
     const host = await start(place);
     await filledLog(host.as('editor'));
     const { checkpoints } = (await host.as('editor').get(VERIFY)).body;
@@ -215,7 +209,7 @@ describe('an anchor', () => {
     for (const checkpoint of checkpoints) {
       expect(JSON.parse(objects.get(pathOf(checkpoint))!)).toMatchObject({ ...checkpoint, tenant: 'alpha' });
     }
-    await kill(host);
+    await host.stop();
     store.close();
   });
 });
@@ -237,9 +231,9 @@ async function expectForged(api: Api, kind = 'signature-invalid'): Promise<strin
 }
 
 async function expectForgedFile(path: string, ...options: string[]): Promise<void> {
-  const { code, output } = await runProgram(['audit', 'verify', path, ...options], {});
-  expect(code, output).toBe(1);
-  expect(output).toContain('signature-invalid');
+  const { code, out } = await capstan(['audit', 'verify', path, ...options]);
+  expect(code, out).toBe(1);
+  expect(out).toContain('signature-invalid');
 }
 
 async function exported(api: Api): Promise<string> {
@@ -303,12 +297,6 @@ async function serve(answer: Answer): Promise<{ readonly url: string; readonly a
   const close = () => void server.close();
   closing.push(close);
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked, close };
-}
-
-async function freshPlace(kind: (typeof STORES)[number]): Promise<Environment> {
-  return kind === 'sqlite'
-    ? { CAPSTAN_DATA: newFolder() }
-    : { DATABASE_URL: await freshDatabase(inject('postgresUrl')), CAPSTAN_LEASE_MS: '600' };
 }
 
 function placeOf({ CAPSTAN_DATA, DATABASE_URL }: Environment): Config {

@@ -4,7 +4,7 @@ import type { MountedWith } from '../../src/capabilities/index.ts';
 import { type Config, readConfig } from '../../src/config.ts';
 import { startHost } from '../../src/host.ts';
 import { databaseFile } from '../../src/store/sqlite-folder.ts';
-import type { Clock } from '../../src/system/clock.ts';
+import { type Clock, CorrectedClock } from '../../src/system/clock.ts';
 import { realClock, realIds, realLog } from '../../src/system/real.ts';
 import { Api } from './api.ts';
 import { freshDatabase, freshFolder, migratedDatabase } from './database.ts';
@@ -23,6 +23,15 @@ export const KEYS = {
   other: key('owner-of-beta', 'beta', { role: 'owner' }),
   test: key('hk_test_editor-of-alpha', 'alpha', { role: 'editor' }),
 } as const;
+
+/** Settings of every host that a test starts as an operator does. */
+export const HOST_SETTINGS: Readonly<Record<string, string>> = {
+  PORT: '0',
+  CAPSTAN_CONFORMANCE: '1',
+  CAPSTAN_LOG: 'warn',
+  CAPSTAN_DRAIN_MS: '0',
+  CAPSTAN_API_KEYS: JSON.stringify(Object.values(KEYS)),
+};
 
 function key(name: string, tenant: string, rest: object) {
   return { key: name, tenant, principal: name.replace('hk_test_', 'test-'), ...rest };
@@ -54,8 +63,7 @@ export async function startTestHost(
   const { conformance = true } = overrides;
   const makeDatabase = conformance ? migratedDatabase : freshDatabase;
   const databaseUrl = kind === 'postgres' ? await makeDatabase(postgresUrl!) : undefined;
-  const migrated = inject('migratedFile');
-  if (kind === 'sqlite' && conformance && migrated !== undefined) copyFileSync(migrated, databaseFile(folder.path));
+  if (kind === 'sqlite' && conformance) addTables(folder.path);
   const config: Config = {
     ...readConfig(
       { conformance: '1', port: '0', log: 'silent', data: folder.path, apiKeys: JSON.stringify(Object.values(KEYS)) },
@@ -70,6 +78,26 @@ export async function startTestHost(
     ...overrides,
   };
   return start(config, folder.remove, clock, extra);
+}
+
+/** Puts a SQLite store with the tables of a host under the conformance switch, and nothing in them, into a data folder. */
+export function addTables(folder: string): void {
+  const migrated = inject('migratedFile');
+  if (migrated !== undefined) copyFileSync(migrated, databaseFile(folder));
+}
+
+/** The settings for a store of one's own, with every table in it. On SQLite it is in the folder. */
+export async function storeSettings(kind: StoreKind, folder: () => string): Promise<Record<string, string>> {
+  if (kind === 'postgres') return { DATABASE_URL: await migratedDatabase(inject('postgresUrl')) };
+  const path = folder();
+  addTables(path);
+  return { CAPSTAN_DATA: path };
+}
+
+/** Starts a host in this process with the settings of an environment, on top of those that hosts in processes of their own get. */
+export async function startHostWith(environment: Readonly<Record<string, string>>): Promise<TestHost> {
+  const config = readConfig({}, { ...HOST_SETTINGS, CAPSTAN_LOG: 'silent', ...environment });
+  return start({ ...config, samples: false }, () => {}, new CorrectedClock(realClock), []);
 }
 
 async function start(

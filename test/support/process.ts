@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inject } from 'vitest';
 import { Api } from './api.ts';
-import { KEYS } from './host.ts';
+import { HOST_SETTINGS, KEYS } from './host.ts';
 import { recorder } from './recorder/recorder.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -49,14 +49,7 @@ export function compileCache(): Record<string, string> {
 
 /** Starts a host and waits until it listens. */
 export async function spawnHost(environment: Environment, program = bundled()): Promise<HostProcess> {
-  const started = launch(program, ['serve'], {
-    PORT: '0',
-    CAPSTAN_CONFORMANCE: '1',
-    CAPSTAN_LOG: 'warn',
-    CAPSTAN_DRAIN_MS: '0',
-    CAPSTAN_API_KEYS: JSON.stringify(Object.values(KEYS)),
-    ...environment,
-  });
+  const started = launch(program, ['serve'], { ...HOST_SETTINGS, ...environment });
   const url = await listening(started);
   recorder.watch(url);
   return {

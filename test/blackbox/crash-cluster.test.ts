@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { chanceOf } from '../support/chance.ts';
 import { freshDatabase } from '../support/database.ts';
 import { KEYS } from '../support/host.ts';
@@ -15,24 +15,21 @@ import {
   registerAll,
   tryOnce,
 } from '../support/kill-load.ts';
-import { expectSoundLog, killableHosts } from '../support/killed.ts';
+import { expectSoundLog, killableHosts, killsOr } from '../support/killed.ts';
+import type { HostProcess } from '../support/process.ts';
 import { Stream } from '../support/stream.ts';
 
 /** Several hosts on one database: one is killed at a seeded moment, the others go on with its work. */
 
 const SEED = 4_712;
+const ROUNDS = killsOr(2);
 
-const { start, kill, stop } = killableHosts();
+const { start, kill, stop, newStore } = killableHosts();
 
 describe('two hosts on one PostgreSQL, one of which is killed', () => {
-  const environment = async (leaseMs = 600): Promise<Record<string, string>> => ({
-    DATABASE_URL: await freshDatabase(inject('postgresUrl')),
-    CAPSTAN_LEASE_MS: String(leaseMs),
-  });
-
   it('bring every run to its end, again and again', { timeout: 240_000 }, async () => {
     const chance = chanceOf(SEED);
-    const shared = await environment();
+    const shared: Record<string, string> = { ...(await newStore('postgres')), CAPSTAN_LEASE_MS: '600' };
     const all: Asked[] = [];
     let [one, two] = await Promise.all([start(shared), start(shared)]);
     await registerAll(one.as('editor'));
@@ -45,7 +42,7 @@ describe('two hosts on one PostgreSQL, one of which is killed', () => {
         fired: Number(row.fired),
       }));
     const recorded = new Map<string, number>();
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < ROUNDS; round++) {
       const deadAfter = 20 + Math.floor(chance() * REQUESTS_PER_ROUND * 0.6);
       const dying = one;
       const asked = await ask([one.as('editor'), two.as('editor')], chance, (taken) => {
@@ -66,44 +63,52 @@ describe('two hosts on one PostgreSQL, one of which is killed', () => {
       await stop(host);
     }
   });
+});
 
-  it('hand a run over that was being worked on, and say so in its log', { timeout: 60_000 }, async () => {
+describe('a host whose neighbour was killed', () => {
+  const TOKENS = Array.from({ length: 60 }, (_, index) => `t${index}`);
+  let survivor: HostProcess;
+  let streaming: string;
+  let delayed: string;
+
+  beforeAll(async () => {
     // Long enough that no host is taken for dead that is only slow: each hand-over is in the log.
-    const shared = await environment(3_000);
+    const shared = { ...(await newStore('postgres')), CAPSTAN_LEASE_MS: '3000' };
     const [one, two] = await Promise.all([start(shared), start(shared)]);
-    const tokens = Array.from({ length: 60 }, (_, index) => `t${index}`);
-    const configurable = { mockProvider: { id: 'stream-text', config: { tokens, delayMsPerToken: 50 } } };
-    const runId = await one.as('test').run('conformance-stream-text', { configurable });
-    const watched = await Stream.open(`${one.url}/v1/runs/${runId}/events?streamMode=messages`, KEYS.test.key);
+    survivor = two;
+    delayed = await one.as('editor').run('conformance-cancellable', { inputs: { delayMs: 1_500 } });
+    await one.as('editor').until(delayed, (snapshot) => JSON.stringify(snapshot).includes('"wait"'));
+    const mocked = { id: 'stream-text', config: { tokens: TOKENS, delayMsPerToken: 50 } };
+    streaming = await one.as('test').run('conformance-stream-text', { configurable: { mockProvider: mocked } });
+    const watched = await Stream.open(`${one.url}/v1/runs/${streaming}/events?streamMode=messages`, KEYS.test.key);
     await watched.until((frames) => frames.length >= 3);
     await kill(one);
-    const snapshot = await two.as('test').ended(runId);
+  });
+  afterAll(() => kill(survivor));
+
+  it('takes a run over that was being worked on, and says so in its log', { timeout: 60_000 }, async () => {
+    const snapshot = await survivor.as('test').ended(streaming);
     expect(snapshot.status).toBe('completed');
-    const events = await two.as('test').events(runId);
+    const events = await survivor.as('test').events(streaming);
     expectSoundLog(events);
     const handedOver = events.filter(({ type }) => type === 'run.resumed');
     expect(handedOver.map(({ payload }) => payload)).toEqual([{ recovered: true }]);
-    expect(snapshot.nodeStates.ai.outputs.content).toBe(tokens.join(''));
-    await kill(two);
+    expect(snapshot.nodeStates.ai.outputs.content).toBe(TOKENS.join(''));
   });
 
-  it('finish a delay that the killed one began, at its time', { timeout: 60_000 }, async () => {
-    const shared = await environment();
-    const [one, two] = await Promise.all([start(shared), start(shared)]);
-    const runId = await one.as('editor').run('conformance-cancellable', { inputs: { delayMs: 1_500 } });
-    await one.as('editor').until(runId, (snapshot) => JSON.stringify(snapshot).includes('"wait"'));
-    await kill(one);
-    const snapshot = await two.as('editor').ended(runId);
+  it('finishes a delay that the killed one began, at its time', { timeout: 60_000 }, async () => {
+    const snapshot = await survivor.as('editor').ended(delayed);
     expect(snapshot.status).toBe('completed');
     const took = Date.parse(snapshot.completedAt) - Date.parse(snapshot.startedAt);
     expect(took).toBeGreaterThanOrEqual(1_500);
     expect(took).toBeLessThan(15_000);
-    expectSoundLog(await two.as('editor').events(runId));
-    await kill(two);
+    expectSoundLog(await survivor.as('editor').events(delayed));
   });
+});
 
+describe('three hosts', () => {
   it('start together on an empty database', { timeout: 60_000 }, async () => {
-    const shared = await environment();
+    const shared = { DATABASE_URL: await freshDatabase(inject('postgresUrl')), CAPSTAN_LEASE_MS: '600' };
     const hosts = await Promise.all([1, 2, 3].map(() => start(shared)));
     const runId = await hosts[0]!.as('editor').run('conformance-noop');
     for (const host of hosts) expect((await host.as('editor').ended(runId)).status).toBe('completed');

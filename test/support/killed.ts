@@ -1,7 +1,11 @@
 import { afterAll, expect } from 'vitest';
 import type { Answer } from './api.ts';
 import { freshFolder } from './database.ts';
+import { type StoreKind, storeSettings } from './host.ts';
 import { type HostProcess, spawnHost } from './process.ts';
+
+/** How often hosts are killed in one test, if not as often as `CAPSTAN_KILLS` says. */
+export const killsOr = (usual: number): number => Number(process.env.CAPSTAN_KILLS ?? usual);
 
 /** Real hosts that a test file starts and kills; what is left of them goes when the file ends. */
 export interface KillableHosts {
@@ -9,8 +13,10 @@ export interface KillableHosts {
   kill(host: HostProcess): Promise<void>;
   /** Asks the host to stop and waits until it has, with exit code 0. */
   stop(host: HostProcess, signal?: 'SIGTERM' | 'SIGINT'): Promise<void>;
-  /** A new data folder. */
+  /** A new data folder, with nothing in it. */
   newFolder(): string;
+  /** The settings for a store of one's own, with every table in it: a start that makes them costs more. */
+  newStore(kind: StoreKind): Promise<Record<string, string>>;
 }
 
 /** To be called at the top of a test file. */
@@ -22,7 +28,14 @@ export function killableHosts(): KillableHosts {
     for (const host of alive) await host.exit;
     for (const folder of folders) folder.remove();
   });
+  const newFolder = (): string => {
+    const folder = freshFolder();
+    folders.push(folder);
+    return folder.path;
+  };
   return {
+    newFolder,
+    newStore: (kind) => storeSettings(kind, newFolder),
     async start(environment) {
       // Runs are not to blame for these deaths.
       const host = await spawnHost({ CAPSTAN_QUARANTINE_AFTER: '1000', ...environment });
@@ -38,11 +51,6 @@ export function killableHosts(): KillableHosts {
       host.signal(signal);
       expect(await host.exit).toBe(0);
       alive.delete(host);
-    },
-    newFolder() {
-      const folder = freshFolder();
-      folders.push(folder);
-      return folder.path;
     },
   };
 }

@@ -20,6 +20,7 @@ import type { Store } from '../../src/store/store.ts';
 import { CORE_TABLES } from '../../src/store/tables.ts';
 import { node, workflow } from '../support/definitions.ts';
 import { registerShared } from '../support/register-shared.ts';
+import { seeds } from './seeds.ts';
 import type { SimHost } from './sim-host.ts';
 import { Storm } from './storm.ts';
 import { World } from './world.ts';
@@ -30,7 +31,7 @@ import { World } from './world.ts';
  * decide the weather, the kills, what is seen and when something is promised.
  */
 
-const SEEDS = [1, 2, 3, 4];
+const SEEDS = seeds(2);
 const STORM_MS = 40_000;
 /** Long enough for leases to run out and retries to be due. */
 const RECOVERY_MS = 50_000;

@@ -19,6 +19,7 @@ import { digits, sortableIds } from '../../src/system/ids.ts';
 import { edge, node, workflow } from '../support/definitions.ts';
 import { registerShared } from '../support/register-shared.ts';
 import { FAIR, FaultyStore } from './faulty-store.ts';
+import { seeds } from './seeds.ts';
 import { createSimHost, type SimHost } from './sim-host.ts';
 import { type Random, World } from './world.ts';
 
@@ -27,7 +28,7 @@ import { type Random, World } from './world.ts';
  * the real runtime runs them in a simulated world, and each run is then forked at places that the seed picks.
  */
 
-const SEEDS = Array.from({ length: 60 }, (_, index) => index + 1);
+const SEEDS = seeds(24);
 const FORKS_PER_RUN = 4;
 const LONG = 30_000;
 
@@ -92,7 +93,7 @@ describe('whatever the workflow and whoever meddles with it', () => {
     },
   );
 
-  it.each(SEEDS.slice(0, 20))(
+  it.each(SEEDS.slice(0, SEEDS.length / 3))(
     'a replay does so though hosts die under it and the store fails: seed %i',
     async (seed) => {
       const { random } = new World(seed);
@@ -112,7 +113,7 @@ describe('whatever the workflow and whoever meddles with it', () => {
     },
   );
 
-  it.each(SEEDS.slice(0, 30))(
+  it.each(SEEDS.slice(0, SEEDS.length / 2))(
     'a branch with other inputs passes a gate only by an answer of its own, and so do its forks: seed %i',
     async (seed) => {
       const { random } = new World(seed);

@@ -18,6 +18,7 @@ import type { Store } from '../../src/store/store.ts';
 import { expression, line, node, workflow } from '../support/definitions.ts';
 import { interrupt } from '../support/interrupts.ts';
 import { registerShared } from '../support/register-shared.ts';
+import { seeds } from './seeds.ts';
 import type { SimHost } from './sim-host.ts';
 import { inStorm, type Scene, type Storm } from './storm.ts';
 import type { World } from './world.ts';
@@ -28,7 +29,7 @@ import type { World } from './world.ts';
  * told once, and what ended is judged once. Method: seeds decide the weather, the kills and what people do.
  */
 
-const SEEDS = [1, 2, 3, 4, 5, 6];
+const SEEDS = seeds(3);
 const STORM_MS = 120_000;
 /** Long enough for leases to run out, retries to be due and deadlines to pass. */
 const RECOVERY_MS = 120_000;

@@ -12,6 +12,7 @@ import { sql } from '../../src/store/sql.ts';
 import type { Store } from '../../src/store/store.ts';
 import { expression, line, node, workflow } from '../support/definitions.ts';
 import { registerShared } from '../support/register-shared.ts';
+import { seeds } from './seeds.ts';
 import type { SimHost } from './sim-host.ts';
 import { inStorm, type Scene, type Storm } from './storm.ts';
 import type { World } from './world.ts';
@@ -22,7 +23,7 @@ import type { World } from './world.ts';
  * after which a goal would look for a lost verdict by itself.
  */
 
-const SEEDS = [1, 2, 3, 4];
+const SEEDS = seeds(2);
 const STORM_MS = 60_000;
 const RECOVERY_MS = 60_000;
 const GOALS = 8;

@@ -17,6 +17,7 @@ import { changeOf, type Decide, perform } from '../../src/runtime/change.ts';
 import { sql, type Write } from '../../src/store/sql.ts';
 import type { Migration, Store } from '../../src/store/store.ts';
 import { noVerifiers } from '../support/no-verifiers.ts';
+import { seeds } from './seeds.ts';
 import type { SimHost } from './sim-host.ts';
 import { inStorm, type Scene, type Storm } from './storm.ts';
 import type { World } from './world.ts';
@@ -27,7 +28,7 @@ import type { World } from './world.ts';
  * on a store that fails before and after commits; then everything that is stored must be consistent.
  */
 
-const SEEDS = [1, 2, 3, 4, 5, 6];
+const SEEDS = seeds(3);
 const STORM_MS = 60_000;
 const RECOVERY_MS = 30_000;
 const PEOPLE = 4;

@@ -14,6 +14,7 @@ import { sql } from '../../src/store/sql.ts';
 import type { Store } from '../../src/store/store.ts';
 import { node, workflow } from '../support/definitions.ts';
 import { registerShared } from '../support/register-shared.ts';
+import { seeds } from './seeds.ts';
 import type { SimHost } from './sim-host.ts';
 import { inStorm, type Scene, type Storm } from './storm.ts';
 import type { World } from './world.ts';
@@ -23,7 +24,7 @@ import type { World } from './world.ts';
  * once the faults stop every slot gets its run. Method: seeds decide the weather, the kills and the changes.
  */
 
-const SEEDS = [1, 2, 3, 4, 5, 6];
+const SEEDS = seeds(3);
 const TENANT = 'alpha';
 const STORM_MS = 60_000;
 /** Long enough for leases to run out and retries to be due. */

@@ -3,20 +3,23 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Api } from '../support/api.ts';
+import { capstan } from '../support/command-line.ts';
 import { node, WORKFLOWS, workflow } from '../support/definitions.ts';
 import { killableHosts } from '../support/killed.ts';
+import { localHosts } from '../support/local-hosts.ts';
 import { runProgram } from '../support/process.ts';
 
 /** What a start says and does: good and bad settings, a first start, a folder of workflows. */
 
 const { start, kill, newFolder } = killableHosts();
+const { start: startHere } = localHosts();
 
 describe('starting', () => {
   const KEY = JSON.stringify([{ key: 'a-key-for-this', tenant: 'alpha', principal: 'p', role: 'owner' }]);
 
   it('is refused on a data folder that another process owns, with a reason', async () => {
     const folder = newFolder();
-    const host = await start({ CAPSTAN_DATA: folder });
+    const host = await startHere({ CAPSTAN_DATA: folder });
     const second = await runProgram(['serve'], { PORT: '0', CAPSTAN_DATA: folder, CAPSTAN_API_KEYS: KEY });
     expect(second.code).toBe(1);
     expect(second.output).toMatch(/could not start/i);
@@ -24,7 +27,7 @@ describe('starting', () => {
     expect(second.output).not.toContain('listening');
     expect(second.output).not.toMatch(/\n\s+at /);
     expect((await host.as('editor').ended(await host.as('editor').run('conformance-noop'))).status).toBe('completed');
-    await kill(host);
+    await host.stop();
   });
 
   it('with bad settings names every one of them and ends', async () => {
@@ -105,13 +108,14 @@ describe('starting', () => {
       JSON.stringify({ ...workflow(nodes), id: 'mine' }),
     );
     writeFileSync(join(workflows, 'also-mine.json'), right!);
-    for (const broken of ['{}', twiceA!, right!]) {
+    for (const broken of ['{', '{}', twiceA!, right!]) {
       writeFileSync(join(workflows, 'broken.json'), broken);
-      const { code, output } = await runProgram(['serve'], environment);
-      expect(code, output).toBe(1);
-      expect(output).toMatch(/could not start/i);
-      expect(output).toContain('broken.json');
+      await expect(startHere(environment)).rejects.toThrow('broken.json');
     }
+    const { code, output } = await runProgram(['serve'], environment);
+    expect(code, output).toBe(1);
+    expect(output).toMatch(/could not start/i);
+    expect(output).toContain('broken.json');
   });
 
   it('loads a folder of workflows for every tenant, and loading it again changes nothing', async () => {
@@ -121,7 +125,7 @@ describe('starting', () => {
     writeFileSync(join(workflows, 'mine.json'), JSON.stringify({ ...workflow([node('a')]), id: 'from-a-file' }));
     const environment = { CAPSTAN_DATA: join(folder, 'data'), CAPSTAN_WORKFLOWS: workflows };
     for (let round = 0; round < 2; round++) {
-      const host = await start(environment);
+      const host = await startHere(environment);
       for (const who of ['editor', 'other'] as const) {
         const { items } = (await host.as(who).get(`${WORKFLOWS}?limit=200`)).body;
         const found = items.find(({ id }: { id: string }) => id === 'from-a-file');
@@ -129,7 +133,7 @@ describe('starting', () => {
         const api = host.as(who);
         expect((await api.ended(await api.run('from-a-file'))).status).toBe('completed');
       }
-      await kill(host);
+      await host.stop();
     }
   });
 
@@ -192,47 +196,31 @@ describe('starting', () => {
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
     const { port } = taken.address() as { port: number };
     const folder = newFolder();
-    for (const failing of [{ PORT: String(port) }, { PORT: '0', CAPSTAN_WORKFLOWS: join(folder, 'nowhere') }]) {
-      const failed = await runProgram(['serve'], { CAPSTAN_DATA: folder, ...failing });
-      expect(failed.code, failed.output).toBe(1);
-      expect(failed.output).not.toContain('hk_live_');
-    }
+    const environment = { CAPSTAN_DATA: folder, CAPSTAN_API_KEYS: '' };
+    const failed = await runProgram(['serve'], { ...environment, PORT: String(port) });
+    expect(failed.code, failed.output).toBe(1);
+    expect(failed.output).not.toContain('hk_live_');
     taken.close();
-    const host = await start({ CAPSTAN_DATA: folder, CAPSTAN_API_KEYS: '' });
-    const [key] = /hk_live_[\w-]+/.exec(host.output())!;
-    expect((await new Api(host.url, key).get('/v1/host/capstan/keys')).body.items).toHaveLength(1);
-    await kill(host);
+    await expect(startHere({ ...environment, CAPSTAN_WORKFLOWS: join(folder, 'nowhere') })).rejects.toThrow('nowhere');
+    const { firstOwner, stop } = await startHere(environment);
+    expect((await firstOwner.get('/v1/host/capstan/keys')).body.items).toHaveLength(1);
+    await stop();
   });
 
   it('is possible again after every key is lost: keys recover makes an owner key on the machine, audited', async () => {
     const folder = newFolder();
     const environment = { CAPSTAN_DATA: folder, CAPSTAN_API_KEYS: '' };
-    const first = await start(environment);
+    const first = await startHere(environment);
     const refused = await runProgram(['keys', 'recover', '--data', folder], {});
     expect(refused).toMatchObject({ code: 2, output: expect.stringContaining('Another process is using') });
-    await kill(first);
-    const { code, output } = await runProgram(['keys', 'recover', '--data', folder, '-q'], {});
-    expect(code, output).toBe(0);
-    const second = await start(environment);
-    const api = new Api(second.url, output.trim());
+    await first.stop();
+    const { code, out, err } = await capstan(['keys', 'recover', '--data', folder, '-q']);
+    expect(code, err).toBe(0);
+    const second = await startHere(environment);
+    const api = new Api(second.url, out.trim());
     expect((await api.ended(await api.run('conformance-noop'))).status).toBe('completed');
     const { items } = (await api.get('/v1/host/capstan/audit?limit=200')).body;
     expect(items).toContainEqual(expect.objectContaining({ action: 'key.recovered', actor: 'host' }));
-    await kill(second);
-  });
-
-  it('is refused with a workflow that is no JSON, and names the file', async () => {
-    const folder = newFolder();
-    const workflows = join(folder, 'workflows');
-    mkdirSync(workflows);
-    writeFileSync(join(workflows, 'broken.json'), '{');
-    const { code, output } = await runProgram(['serve'], {
-      PORT: '0',
-      CAPSTAN_DATA: join(folder, 'data'),
-      CAPSTAN_WORKFLOWS: workflows,
-      CAPSTAN_API_KEYS: KEY,
-    });
-    expect(code).toBe(1);
-    expect(output).toContain('broken.json');
+    await second.stop();
   });
 });

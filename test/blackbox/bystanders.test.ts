@@ -1,29 +1,27 @@
-import { afterAll, describe, expect, inject, it } from 'vitest';
-import { freshDatabase, freshFolder } from '../support/database.ts';
+import { afterAll, describe, expect, it } from 'vitest';
 import { node, register, workflow } from '../support/definitions.ts';
+import { killableHosts, killsOr } from '../support/killed.ts';
 import { bundled, type HostProcess, spawnHost } from '../support/process.ts';
 import { STORES } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
 /**
  * Goal: runs that were executing when hosts were killed are not punished for it: none is put aside or failed, and deaths
- * use up no retries. Method: real hosts that are killed as soon as they go on with one of the runs, seven times.
+ * use up no retries. Method: real hosts that are killed as soon as they go on with one of the runs, again and again.
  */
+/** After two all runs are suspects, which are tried one by one: at the others, two of them look guilty. */
+const KILLS = killsOr(4);
 /** More than there are kills: whoever was tried at one is tried after the others, and so not at the next. */
-const RUNS = 12;
-const KILLS = 7;
+const RUNS = KILLS + 3;
+
+const { newStore } = killableHosts();
 
 describe.each(STORES)('bystanders of host deaths, on %s', { timeout: 120_000 }, (kind) => {
-  const folder = freshFolder();
   let host: HostProcess | undefined;
   let environment: Record<string, string>;
 
   const start = async (): Promise<HostProcess> => {
-    environment ??= {
-      CAPSTAN_LEASE_MS: '600',
-      ...(kind === 'sqlite' ? { CAPSTAN_DATA: folder.path } : {}),
-      ...(kind === 'postgres' ? { DATABASE_URL: await freshDatabase(inject('postgresUrl')!) } : {}),
-    };
+    environment ??= { CAPSTAN_LEASE_MS: '600', ...(await newStore(kind)) };
     host = await spawnHost(environment, bundled('poison-host'));
     return host;
   };
@@ -36,10 +34,9 @@ describe.each(STORES)('bystanders of host deaths, on %s', { timeout: 120_000 }, 
   afterAll(async () => {
     host?.signal('SIGKILL');
     await host?.exit;
-    folder.remove();
   });
 
-  it('go on after seven kills as if nothing had happened', async () => {
+  it(`go on after ${KILLS} kills as if nothing had happened`, async () => {
     const { as } = await start();
     const slow = node('slow', 'vendor.test.slow', { config: { ms: 1_000 } });
     const workflowId = await register(as('editor'), workflow([slow], [], { settings: { maxRetries: 0 } }));

@@ -1,7 +1,6 @@
-import { afterAll, describe, expect, inject, it } from 'vitest';
-
-import { freshDatabase, freshFolder } from '../support/database.ts';
+import { afterAll, describe, expect, it } from 'vitest';
 import { node, register, workflow } from '../support/definitions.ts';
+import { killableHosts } from '../support/killed.ts';
 import { bundled, type HostProcess, spawnHost } from '../support/process.ts';
 import { STORES } from '../support/stores.ts';
 import { until } from '../support/until.ts';
@@ -14,17 +13,14 @@ import { until } from '../support/until.ts';
 /** Deaths of hosts before the run is found out. */
 const DEATHS_MAX = 4;
 
+const { newStore } = killableHosts();
+
 describe.each(STORES)('a poison run, on %s', { timeout: 120_000 }, (kind) => {
-  const folder = freshFolder();
   const hosts: HostProcess[] = [];
   let environment: Record<string, string>;
 
   const start = async (): Promise<HostProcess> => {
-    environment ??= {
-      CAPSTAN_LEASE_MS: '600',
-      ...(kind === 'sqlite' ? { CAPSTAN_DATA: folder.path } : {}),
-      ...(kind === 'postgres' ? { DATABASE_URL: await freshDatabase(inject('postgresUrl')!) } : {}),
-    };
+    environment ??= { CAPSTAN_LEASE_MS: '600', ...(await newStore(kind)) };
     const host = await spawnHost(environment, bundled('poison-host'));
     hosts.push(host);
     return host;
@@ -43,16 +39,14 @@ describe.each(STORES)('a poison run, on %s', { timeout: 120_000 }, (kind) => {
   afterAll(async () => {
     for (const host of hosts) host.signal('SIGKILL');
     for (const host of hosts) await host.exit;
-    folder.remove();
   });
 
   it('is put aside when it has taken hosts down alone, and tried again when a person says so', async () => {
     const first = await start();
     const editor = first.as('editor');
     const poison = await register(editor, workflow([node('p', 'vendor.test.poison')]));
-    const code = 'for (;;);';
-    const busy = node('busy', 'vendor.capstan.code.javascript', { config: { code, timeoutMs: 30_000 } });
-    const innocent = await editor.run(await register(editor, workflow([busy])));
+    const slow = node('slow', 'vendor.test.slow', { config: { ms: 60_000 } });
+    const innocent = await editor.run(await register(editor, workflow([slow])));
     const created = await editor.post('/v1/runs', { workflowId: poison }).catch(() => undefined);
     expect(await first.exit).toBe('SIGKILL');
     // Two deaths make suspects of all that were executing; the next one or two are those of the one that was alone.

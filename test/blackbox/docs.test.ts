@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
@@ -11,12 +11,13 @@ import { Desk } from '../support/desk.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
 import { bundledFile } from '../support/process.ts';
 import { drafted, template } from '../support/proposals.ts';
-import { type Snippet, snippets } from '../support/snippets.ts';
+import { pagesWith, type Snippet, snippets } from '../support/snippets.ts';
 
 /**
  * Goal: the pages are true. Method: every block is taken as it stands. Shell lines of a page are pasted one block after
- * the other, workflows are registered and run, settings are read, code is type-checked and run, other JSON is parsed.
- * What cannot be run is marked on the page; examples of nodes are run by test/node-docs.test.ts.
+ * the other, workflows are registered and run, settings are read, code is run, other JSON is parsed. What cannot be
+ * run is marked on the page; examples of nodes are run by test/node-docs.test.ts, and the types of code are checked by
+ * test/package/package.test.ts.
  */
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -29,11 +30,7 @@ const marked = all.filter(({ isNotRun }) => isNotRun !== undefined);
 const run = all.filter(({ isNotRun }) => isNotRun === undefined);
 const of = (language: string): Snippet[] => run.filter((snippet) => snippet.language === language);
 const named = (each: Snippet) => [`${each.page}:${each.line}`, each] as const;
-const pagesWith = (language: string): string[] => [...new Set(of(language).map(({ page }) => page))];
-const textOf = (page: string, language: string): string =>
-  of(language)
-    .flatMap((snippet) => (snippet.page === page ? [snippet.text] : []))
-    .join('\n');
+const pages = (language: string) => pagesWith(language, run);
 const isWorkflow = ({ text }: Snippet): boolean => /^\{\s*"id"/.test(text) && text.includes('"nodes"');
 
 describe('the pages', () => {
@@ -70,8 +67,8 @@ describe('the pages', () => {
     );
   });
 
-  it.each(pagesWith('sh'))('can be pasted: %s', { timeout: 180_000 }, async (page) => {
-    const { code, shown } = await desk.paste(textOf(page, 'sh'));
+  it.each(pages('sh'))('can be pasted: $page', { timeout: 180_000 }, async ({ text }) => {
+    const { code, shown } = await desk.paste(text);
     expect(code === 0 ? 'fine' : shown).toBe('fine');
   });
 
@@ -100,55 +97,22 @@ describe('the pages', () => {
     expect(process.cwd()).toBe(before);
   });
 
-  it('have code that type-checks', { timeout: 120_000 }, async () => {
-    const code = join(folder.path, 'code');
-    mkdirSync(code);
-    for (const page of pagesWith('ts')) writeFileSync(join(code, nameOf(page)), `${textOf(page, 'ts')}\nexport {};\n`);
-    // Against declarations, as those of the package: with our sources, all of them would be checked again.
-    const types = join(code, 'types');
-    const emitted = await tsc('-p', join(ROOT, 'tsconfig.build.json'), '--noCheck', '--outDir', types);
-    expect(emitted.stdout).toBe('');
-    symlinkSync(join(ROOT, 'node_modules'), join(code, 'node_modules'));
-    writeFileSync(join(code, 'tsconfig.json'), JSON.stringify(checkedAs(code, types)));
-    const outcome = await tsc('-p', code).catch((error: { stdout: string }) => error);
-    expect(outcome.stdout).toBe('');
-  });
-
-  it.each(pagesWith('ts').filter((page) => !CHECKED_ONLY.includes(page)))('have code that runs: %s', async (page) => {
-    const text = textOf(page, 'ts').replaceAll(/'capstan(\/\w+)?'/g, (_all, part = '') =>
-      JSON.stringify(pathToFileURL(exportedFile(`.${part}`)).href),
-    );
-    const file = join(desk.folder, nameOf(page));
-    writeFileSync(file, text);
-    const { code, shown } = await desk.paste(`"${process.execPath}" "${file}"`);
-    expect(code === 0 ? 'fine' : shown).toBe('fine');
-  });
+  it.each(pages('ts').filter(({ page }) => !CHECKED_ONLY.includes(page)))(
+    'have code that runs: $page',
+    async (each) => {
+      const text = each.text.replaceAll(/'capstan(\/\w+)?'/g, (_all, part = '') =>
+        JSON.stringify(pathToFileURL(exportedFile(`.${part}`)).href),
+      );
+      const file = join(desk.folder, `${each.name}.mts`);
+      writeFileSync(file, text);
+      const { code, shown } = await desk.paste(`"${process.execPath}" "${file}"`);
+      expect(code === 0 ? 'fine' : shown).toBe('fine');
+    },
+  );
 });
 
 /** The file that a script gets which imports a part of the package. */
 function exportedFile(part: string): string {
   const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
   return bundledFile(basename(exports[part].default, '.js'));
-}
-
-const nameOf = (page: string): string => `${page.replaceAll(/\W+/g, '-')}.mts`;
-
-/** Runs the compiler. With one checker it does half of the work: several of them find out the same things each. */
-function tsc(...args: readonly string[]) {
-  const compiler = join(ROOT, 'node_modules/typescript/bin/tsc');
-  return promisify(execFile)(process.execPath, [compiler, '--checkers', '1', ...args]);
-}
-
-/** The settings of our own sources, with the package's name for their declarations. */
-function checkedAs(folder: string, types: string): object {
-  return {
-    extends: join(ROOT, 'tsconfig.json'),
-    compilerOptions: {
-      paths: { capstan: [join(types, 'index.d.ts')], 'capstan/*': [join(types, '*/index.d.ts')] },
-      typeRoots: [join(ROOT, 'node_modules/@types')],
-      // Examples are shorter than what they are part of.
-      noUnusedLocals: false,
-    },
-    include: [join(folder, '*.mts')],
-  };
 }

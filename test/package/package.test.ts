@@ -10,6 +10,7 @@ import { VERSION } from '../../src/version.ts';
 import { freshFolder } from '../support/database.ts';
 import { KEYS } from '../support/host.ts';
 import { type Program, runProgram, spawnHost } from '../support/process.ts';
+import { pagesWith, snippets } from '../support/snippets.ts';
 
 /**
  * Goal: what is published works for those who install it. Method: npm packs it and installs it into an empty folder,
@@ -20,13 +21,16 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const MODULES = join(ROOT, 'node_modules');
 const PACKAGE = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
   dependencies: Record<string, string>;
+  scripts: Record<string, string>;
 };
 /** It is made of modules of the language, as everything is that runs on the Node it needs. */
 const OUT_OF_DATE: readonly string[] = ['node10', 'node16-cjs'];
 
 const INSTALLED_BYTES_MAX = 40_000_000;
 
-const ON_NODE = ['--module', 'nodenext', '--types', 'node'];
+/** As our own sources are checked. */
+const STRICT = ['--strict', '--noUncheckedIndexedAccess', '--exactOptionalPropertyTypes', '--erasableSyntaxOnly'];
+const ON_NODE = ['--module', 'nodenext', '--types', 'node', '--lib', 'es2024,dom,esnext'];
 const IN_BROWSER = ['--module', 'esnext', '--moduleResolution', 'bundler', '--lib', 'es2024,dom,esnext', '--types', ''];
 
 /** To pack builds the console and bundles the program, on a machine that does other things besides. */
@@ -37,8 +41,14 @@ const packed = freshFolder();
 const user = freshFolder();
 const tarball = (): string => join(packed.path, `capstan-${VERSION}.tgz`);
 
+/** What npm runs before it packs. */
+const BUILD = 'node scripts/build.ts && tsc -p tsconfig.build.json --checkers 1';
+
 beforeAll(async () => {
-  await npm(ROOT, 'pack', '--pack-destination', packed.path);
+  // As the script does, but that types are not checked a second time: that changes nothing in what is written.
+  await run(process.execPath, ['scripts/build.ts'], { cwd: ROOT });
+  await tsc(ROOT, '-p', 'tsconfig.build.json', '--noCheck');
+  await npm(ROOT, 'pack', '--ignore-scripts', '--pack-destination', packed.path);
   writeFileSync(join(user.path, 'package.json'), JSON.stringify({ name: 'user', private: true, type: 'module' }));
   for (const name of Object.keys(PACKAGE.dependencies)) link(name);
   await npm(user.path, 'install', '--offline', '--ignore-scripts', tarball());
@@ -74,17 +84,26 @@ function bytesIn(folder: string): number {
     .reduce((sum, path) => sum + (statSync(path).isDirectory() ? bytesIn(path) : statSync(path).size), 0);
 }
 
+/** Runs the compiler. With one checker it does half of the work: several of them find out the same things each. */
+function tsc(folder: string, ...args: string[]) {
+  return run(process.execPath, [join(MODULES, 'typescript', 'bin', 'tsc'), '--checkers', '1', ...args], {
+    cwd: folder,
+  });
+}
+
 /** What the compiler says of files of the user. */
 async function complaints(...options: string[]): Promise<string> {
-  const compiler = join(MODULES, 'typescript', 'bin', 'tsc');
-  const args = [compiler, '--checkers', '1', '--noEmit', '--strict', '--target', 'es2024', ...options];
-  return run(process.execPath, args, { cwd: user.path }).then(
+  return tsc(user.path, '--noEmit', ...STRICT, '--target', 'es2024', ...options).then(
     () => '',
     ({ stdout }: { stdout: string }) => stdout,
   );
 }
 
 describe('the package', () => {
+  it('is built before it is packed', () => {
+    expect(PACKAGE.scripts).toMatchObject({ prepack: 'npm run build', build: BUILD });
+  });
+
   it('has nothing that publint would change', async () => {
     const bytes = new Uint8Array(readFileSync(tarball()));
     expect((await publint({ pack: { tarball: bytes.buffer }, strict: true })).messages).toEqual([]);
@@ -144,10 +163,17 @@ describe('in an empty folder', () => {
     expect(ran).toEqual({ code: 0, output: 'completed viewer editor reviewer owner\n' });
   });
 
-  it('programs fit the types, and a page in a browser has no need of those of Node', async () => {
+  it('programs and the code of the documentation fit the types, and a page in a browser has no need of those of Node', async () => {
     for (const name of ['client.ts', 'embedding.ts', 'page.ts']) write(name);
+    const run = snippets().filter(({ isNotRun }) => isNotRun === undefined);
+    const pages = pagesWith('ts', run).map(({ name, text }) => ({
+      file: `${name}.mts`,
+      text: `${text}\nexport {};\n`,
+    }));
+    for (const { file, text } of pages) writeFileSync(join(user.path, file), text);
+    expect(pages.length).toBeGreaterThan(0);
     const [onNode, inBrowser] = await Promise.all([
-      complaints('client.ts', 'embedding.ts', ...ON_NODE),
+      complaints('client.ts', 'embedding.ts', ...pages.map(({ file }) => file), ...ON_NODE),
       complaints('page.ts', ...IN_BROWSER),
     ]);
     expect(onNode).toBe('');

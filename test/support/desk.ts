@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -7,8 +7,10 @@ import { inject } from 'vitest';
 import { compileCache } from './process.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** What is called by name on the pages, wherever these tests run. */
+/** What is called by name on the pages, for machines that do not have it. */
 const PROGRAMS = { curl: 'test/support/curl.mjs', jq: 'test/support/jq.mjs' };
+const isInstalled = (name: string): boolean =>
+  (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, name)));
 
 /** What came of pasted lines. */
 export interface Pasted {
@@ -26,7 +28,8 @@ export class Desk {
     this.folder = folder;
     const programs = join(folder, 'programs');
     mkdirSync(programs, { recursive: true });
-    for (const [name, path] of Object.entries({ ...PROGRAMS, capstan: inject('program') })) {
+    const missing = Object.entries(PROGRAMS).filter(([name]) => !isInstalled(name));
+    for (const [name, path] of [...missing, ['capstan', inject('program')]] as const) {
       writeFileSync(join(programs, name), `#!/bin/sh\nexec "${process.execPath}" "${resolve(ROOT, path)}" "$@"\n`);
       chmodSync(join(programs, name), 0o755);
     }

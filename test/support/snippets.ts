@@ -31,3 +31,25 @@ export function snippets(): Snippet[] {
       }));
     });
 }
+
+/** What a page has of one language. */
+export interface PageOf {
+  readonly page: string;
+  /** The page, as the name of a file. */
+  readonly name: string;
+  /** Its blocks, one after the other. */
+  readonly text: string;
+}
+
+/** The pages that have blocks of a language among these. */
+export function pagesWith(language: string, among: readonly Snippet[]): PageOf[] {
+  const byPage = Map.groupBy(
+    among.filter((snippet) => snippet.language === language),
+    ({ page }) => page,
+  );
+  return [...byPage].map(([page, blocks]) => ({
+    page,
+    name: page.replaceAll(/\W+/g, '-'),
+    text: blocks.map(({ text }) => text).join('\n'),
+  }));
+}

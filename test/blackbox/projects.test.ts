@@ -4,10 +4,13 @@ import { appendFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, wr
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, inject, it } from 'vitest';
+import { ProjectProblem } from '../../src/build/projects.ts';
 import { Api } from '../support/api.ts';
+import { capstan } from '../support/command-line.ts';
 import { KEYS } from '../support/host.ts';
 import { eventsOf } from '../support/interrupts.ts';
 import { expectSoundLog, killableHosts } from '../support/killed.ts';
+import { localHosts } from '../support/local-hosts.ts';
 import { runProgram } from '../support/process.ts';
 import { fromGitHub, ISSUE_OPENED, send } from '../support/senders.ts';
 import { until } from '../support/until.ts';
@@ -18,6 +21,7 @@ import { until } from '../support/until.ts';
 const BUILD = "'capstan/build'";
 const EXAMPLE = fileURLToPath(new URL('../../examples/project', import.meta.url));
 const { start, kill, stop, newFolder } = killableHosts();
+const { start: startHere } = localHosts();
 
 /** Writes a project and gives its folder. */
 function projectOf(files: Readonly<Record<string, string>>): string {
@@ -35,12 +39,12 @@ const environmentOf = (folder: string) => ({
 describe('capstan init', () => {
   it('makes a project whose test passes and whose workflow runs, for every tenant', { timeout: 120_000 }, async () => {
     const folder = join(newFolder(), 'my-agent');
-    const made = await runProgram(['init', folder], {});
-    expect(made, made.output).toMatchObject({ code: 0 });
+    const made = await capstan(['init', folder]);
+    expect(made, made.err).toMatchObject({ code: 0 });
     const tested = await runProgram(['test', folder], {});
     expect(tested, tested.output).toMatchObject({ code: 0 });
     expect(tested.output).toContain('pass 3');
-    const host = await start(environmentOf(folder));
+    const host = await startHere(environmentOf(folder));
     for (const who of ['owner', 'other'] as const) {
       const api = host.as(who);
       const { body } = await api.get('/v1/host/capstan/workflows?limit=200');
@@ -49,20 +53,20 @@ describe('capstan init', () => {
       const waiting = await api.until(runId, ({ nodeStates }) => nodeStates.invoice?.status === 'completed');
       expect(waiting.nodeStates.invoice.outputs).toEqual({ customer: 'Bo', total: 12_000 });
     }
-    await stop(host);
+    await host.stop();
   });
 
   it('makes a project whose workflows a tenant of any host can have', async () => {
     const folder = join(newFolder(), 'my-agent');
-    await runProgram(['init', folder], {});
-    const host = await start(environmentOf(folder));
+    await capstan(['init', folder]);
+    const host = await startHere(environmentOf(folder));
     const environment = { CAPSTAN_URL: host.url, CAPSTAN_KEY: KEYS.owner.key };
     const [same, pushed] = [
-      await runProgram(['workflows', 'diff', folder], environment),
-      await runProgram(['workflows', 'push', folder], environment),
+      await capstan(['workflows', 'diff', folder], { environment }),
+      await capstan(['workflows', 'push', folder], { environment }),
     ];
-    expect(same).toMatchObject({ code: 0, output: 'remind-of-invoice: same\n' });
-    expect(pushed).toMatchObject({ code: 0, output: 'remind-of-invoice: version 1\n' });
+    expect(same).toMatchObject({ code: 0, out: 'remind-of-invoice: same\n' });
+    expect(pushed).toMatchObject({ code: 0, out: 'remind-of-invoice: version 1\n' });
     const { body } = await host.as('owner').get('/v1/host/capstan/workflows?limit=200');
     expect(body.items.find(({ id }: { id: string }) => id === 'remind-of-invoice')).toMatchObject({ shared: false });
     for (const id of ['a-b', 'a_b']) {
@@ -70,21 +74,21 @@ describe('capstan init', () => {
       expect((await host.as('owner').post('/v1/host/capstan/workflows', alike)).status).toBe(201);
     }
     const pulled = join(newFolder(), 'pulled');
-    const asCode = await runProgram(['workflows', 'pull', pulled, '--code'], environment);
-    expect(asCode, asCode.output).toMatchObject({ code: 0 });
+    const asCode = await capstan(['workflows', 'pull', pulled, '--code'], { environment });
+    expect(asCode, asCode.err).toMatchObject({ code: 0 });
     expect(readFileSync(join(pulled, 'remind-of-invoice.ts'), 'utf8')).toContain("node('invoice', 'acme.fetchInvoice'");
-    const again = await runProgram(['workflows', 'push', pulled], environment);
-    expect(again.code, again.output).toBe(0);
+    const again = await capstan(['workflows', 'push', pulled], { environment });
+    expect(again.code, again.err).toBe(0);
     const lines = ['a-b: version 1', 'a_b: version 1', 'remind-of-invoice: version 1'];
-    expect(again.output.trim().split('\n').toSorted()).toEqual(lines);
-    await stop(host);
+    expect(again.out.trim().split('\n').toSorted()).toEqual(lines);
+    await host.stop();
   });
 
   it('leaves a folder alone that has something in it', async () => {
     const folder = projectOf({ 'notes.txt': 'mine' });
-    const { code, output } = await runProgram(['init', folder], {});
+    const { code, err } = await capstan(['init', folder]);
     expect(code).toBe(2);
-    expect(output).toContain(folder);
+    expect(err).toContain(folder);
     expect(existsSync(join(folder, 'capstan.config.ts'))).toBe(false);
   });
 });
@@ -112,9 +116,17 @@ describe('a project with a problem', () => {
     ['that exports nothing', 'export const a = 1;\n', /capstan\.config\.ts: its default export is not a project/],
   ])('is told where: %s', async (_what, text, message) => {
     const folder = projectOf({ 'capstan.config.ts': text });
+    const problem = await startHere(environmentOf(folder)).catch((error: Error) => error);
+    expect(problem).toBeInstanceOf(ProjectProblem);
+    expect((problem as ProjectProblem).message).toMatch(message);
+    expect((problem as ProjectProblem).message).not.toMatch(/^\s+at /m);
+  });
+
+  it('ends the start, without a stack', async () => {
+    const folder = projectOf({ 'capstan.config.ts': "const a = 1;\n\nthrow new Error('no luck');\n" });
     const { code, output } = await runProgram(['serve', '--project', folder], { PORT: '0', CAPSTAN_DATA: newFolder() });
     expect(code, output).toBe(1);
-    expect(output).toMatch(message);
+    expect(output).toMatch(/could not load the project:\n.*capstan\.config\.ts:3:7: no luck/);
     expect(output).not.toMatch(/^\s+at /m);
   });
 
@@ -145,16 +157,16 @@ describe('triggers of a project', () => {
     const folder = projectOf({ 'capstan.config.ts': STARTED_BY_OTHERS });
     const environment = { ...environmentOf(folder), CAPSTAN_SHARED_TENANT: 'alpha' };
     const [triggers, secret] = ['/v1/host/capstan/triggers?workflowId=hooked', 'a-secret-of-the-sender'];
-    const first = await start(environment);
+    const first = await startHere(environment);
     const [trigger, ...more] = (await first.as('owner').get(triggers)).body.items;
     expect([trigger.name, more]).toEqual(['issues', []]);
     expect((await first.as('other').get(triggers)).body.items).toEqual([]);
     const { body: schedules } = await first.as('owner').get('/v1/host/capstan/schedules?workflowId=hooked');
     expect(schedules.items).toMatchObject([{ belongsTo: 'workflow:hooked/yearly' }]);
     await first.as('owner').post(`/v1/host/capstan/triggers/${trigger.id}:rotate`, { secret });
-    await stop(first);
+    await first.stop();
 
-    const second = await start(environment);
+    const second = await startHere(environment);
     const owner = second.as('owner');
     const [same] = (await owner.get(triggers)).body.items;
     expect(new URL(same.url).pathname).toBe(new URL(trigger.url).pathname);
@@ -164,24 +176,24 @@ describe('triggers of a project', () => {
     expect(run.owner).toMatchObject({ tenant: 'alpha', principal: 'trigger:hooked/issues' });
     const own = { id: 'hooked', version: '1', nodes: [{ id: 'a', typeId: 'core.noop' }] };
     expect((await owner.post('/v1/host/capstan/workflows', own)).status).toBe(201);
-    await stop(second);
+    await second.stop();
 
-    const third = await start(environment);
+    const third = await startHere(environment);
     expect((await third.as('owner').get(triggers)).body.items).toEqual([]);
-    await stop(third);
+    await third.stop();
   });
 
   it('go when another tenant is named', async () => {
     const folder = projectOf({ 'capstan.config.ts': STARTED_BY_OTHERS });
     const served = async (tenant: string): Promise<number[][]> => {
-      const host = await start({ ...environmentOf(folder), CAPSTAN_SHARED_TENANT: tenant });
+      const host = await startHere({ ...environmentOf(folder), CAPSTAN_SHARED_TENANT: tenant });
       const count = async (key: 'owner' | 'other', what: string): Promise<number> =>
         (await host.as(key).get(`/v1/host/capstan/${what}?workflowId=hooked`)).body.items.length;
       const counts = [
         [await count('owner', 'triggers'), await count('owner', 'schedules')],
         [await count('other', 'triggers'), await count('other', 'schedules')],
       ];
-      await stop(host);
+      await host.stop();
       return counts;
     };
     expect(await served('alpha')).toEqual([

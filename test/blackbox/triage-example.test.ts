@@ -1,14 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import { afterAll, describe, expect, it } from 'vitest';
-import { freshFolder } from '../support/database.ts';
+import { describe, expect, it } from 'vitest';
+import { capstan } from '../support/command-line.ts';
 import { KEYS } from '../support/host.ts';
-import { runProgram, spawnHost } from '../support/process.ts';
+import { localHosts } from '../support/local-hosts.ts';
 
 /** Goal: the example with an agent does what its page says. Method: the commands of the page are given as they stand. */
 
 const PAGE = readFileSync(new URL('../../examples/triage/README.md', import.meta.url), 'utf8');
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 /** The arguments of a command, as a shell takes them apart. */
 function wordsOf(line: string, run: string): string[] {
@@ -22,27 +20,17 @@ const commands = PAGE.split('\n').flatMap((line) =>
 const [, models = ''] = /CAPSTAN_MODELS='([^']+)'/.exec(PAGE) ?? [];
 
 describe('the example of an agent that sorts tickets', () => {
-  const folder = freshFolder();
-  const started = spawnHost({ CAPSTAN_CONFORMANCE: '0', CAPSTAN_DATA: folder.path, CAPSTAN_MODELS: models });
-  afterAll(async () => {
-    const host = await started;
-    host.signal('SIGTERM');
-    await host.exit;
-    folder.remove();
-  });
+  const { start, newFolder } = localHosts();
 
   it('works when it is typed in', async () => {
-    const host = await started;
+    const host = await start({ CAPSTAN_CONFORMANCE: '0', CAPSTAN_DATA: newFolder(), CAPSTAN_MODELS: models });
     const environment = { CAPSTAN_URL: host.url, CAPSTAN_KEY: KEYS.reviewer.key };
     let run = '';
     const seen = [];
     for (const command of commands) {
-      const { code, output } = await runProgram(wordsOf(command, run), environment, {
-        path: 'src/cli/main.ts',
-        folder: ROOT,
-      });
-      seen.push({ command: command.split(' ').slice(0, 2).join(' '), code, output });
-      run = /run-[a-z0-9]+/.exec(output)?.[0] ?? run;
+      const { code, out } = await capstan(wordsOf(command, run), { environment });
+      seen.push({ command: command.split(' ').slice(0, 2).join(' '), code, output: out });
+      run = /run-[a-z0-9]+/.exec(out)?.[0] ?? run;
     }
     expect(seen.map(({ command, code }) => [command, code])).toEqual([
       ['packs install', 0],

@@ -1,11 +1,13 @@
 import { copyFileSync } from 'node:fs';
 import { inject } from 'vitest';
+import { loadProject, ownProject, settingsOf } from '../../src/build/projects.ts';
 import type { MountedWith } from '../../src/capabilities/index.ts';
 import { type Config, readConfig } from '../../src/config.ts';
 import { startHost } from '../../src/host.ts';
 import { databaseFile } from '../../src/store/sqlite-folder.ts';
 import { type Clock, CorrectedClock } from '../../src/system/clock.ts';
-import { realClock, realIds, realLog } from '../../src/system/real.ts';
+import type { Log } from '../../src/system/log.ts';
+import { realClock, realIds } from '../../src/system/real.ts';
 import { Api } from './api.ts';
 import { freshDatabase, freshFolder, migratedDatabase } from './database.ts';
 import { recorder } from './recorder/recorder.ts';
@@ -44,6 +46,8 @@ export interface TestHost {
   readonly anonymous: Api;
   /** Speaks with the key that a first start without configured keys made. */
   readonly firstOwner: Api;
+  /** The warnings and errors that it has logged so far, each in a line. */
+  output(): string;
   /** Where its store is, for tests that look at what is kept. */
   readonly config: Config;
   /** Starts another host on the same store; on SQLite, stop this one first. */
@@ -96,8 +100,22 @@ export async function storeSettings(kind: StoreKind, folder: () => string): Prom
 
 /** Starts a host in this process with the settings of an environment, on top of those that hosts in processes of their own get. */
 export async function startHostWith(environment: Readonly<Record<string, string>>): Promise<TestHost> {
-  const config = readConfig({}, { ...HOST_SETTINGS, CAPSTAN_LOG: 'silent', ...environment });
-  return start({ ...config, samples: false }, () => {}, new CorrectedClock(realClock), []);
+  const settings = { ...HOST_SETTINGS, CAPSTAN_LOG: 'silent', ...environment };
+  const { projectFolder, sharedTenant = 'default' } = readConfig({}, settings);
+  const project = projectFolder === undefined ? undefined : await loadProject(projectFolder);
+  const config = readConfig({}, settings, [], project && settingsOf(project));
+  const extra = project ? [ownProject(project, sharedTenant)] : [];
+  return start({ ...config, samples: false }, () => {}, new CorrectedClock(realClock), extra);
+}
+
+function collectingLog(warnings: string[]): Log {
+  const collect = ({ err }: { err?: unknown }, message: string): void =>
+    void warnings.push([message, ...reasonsOf(err)].join(': '));
+  return { debug: () => {}, info: () => {}, warn: collect, error: collect };
+}
+
+function reasonsOf(error: unknown): string[] {
+  return error instanceof Error ? [error.message, ...reasonsOf(error.cause)] : [];
 }
 
 async function start(
@@ -106,7 +124,8 @@ async function start(
   clock: Clock,
   extra: readonly MountedWith<object>[],
 ): Promise<TestHost> {
-  const log = await realLog('silent', false);
+  const warnings: string[] = [];
+  const log = collectingLog(warnings);
   const host = await startHost(config, { clock, ids: realIds(), log }, extra);
   recorder.watch(host.url);
   return {
@@ -114,6 +133,7 @@ async function start(
     as: (who) => new Api(host.url, KEYS[who].key),
     anonymous: new Api(host.url),
     firstOwner: new Api(host.url, host.firstKey),
+    output: () => warnings.join('\n'),
     config,
     another: (overrides = {}, itsClock = clock) => start({ ...config, ...overrides }, () => {}, itsClock, extra),
     stop: async () => {

@@ -28,12 +28,15 @@ export function onOneStore(
   onStores(storesFor(title), title, scenarios, overrides, extra);
 }
 
+/** Whether everything runs on both stores, also that in which the store cannot matter. */
+export const isOnAllStores = process.env.CAPSTAN_TEST_STORES === 'all';
+
 /**
  * Where scenarios run in which the store cannot matter: the title decides, so that about half of them are on each store
  * and a failure repeats. With CAPSTAN_TEST_STORES=all they run on both.
  */
 export function storesFor(title: string): readonly StoreKind[] {
-  if (process.env.CAPSTAN_TEST_STORES === 'all') return STORES;
+  if (isOnAllStores) return STORES;
   const index = createHash('sha256').update(title).digest().readUInt32BE() % STORES.length;
   return [STORES[index]!];
 }

@@ -595,7 +595,7 @@ onEachStore('refusals that reach the store', (host) => {
           expect(answer.status, `${method} ${path} ${text}: ${answer.text}`).toBeLessThan(500);
           if (answer.status >= 400) expectEnvelope(answer);
         }),
-        { numRuns: 600, seed: SEED },
+        { numRuns: 250, seed: SEED },
       );
       expect((await editor().get(`/v1/runs/${runId}`)).body.status).toBe('completed');
     });
@@ -624,7 +624,7 @@ onEachStore('refusals that reach the store', (host) => {
           expect(answer.status, `${path} ${JSON.stringify(value)}: ${answer.text}`).toBeLessThan(500);
           if (answer.status >= 400) expectEnvelope(answer);
         }),
-        { numRuns: 400, seed: SEED },
+        { numRuns: 150, seed: SEED },
       );
     });
   });

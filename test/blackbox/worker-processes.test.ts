@@ -18,8 +18,8 @@ import { until } from '../support/until.ts';
  */
 
 /** How many attempts; `npm run worker-chaos` makes a thousand. */
-const ATTEMPTS = Number(process.env.CAPSTAN_WORKER_ATTEMPTS ?? '32');
-const WORKERS = 4;
+const ATTEMPTS = Number(process.env.CAPSTAN_WORKER_ATTEMPTS ?? '20');
+const WORKERS = 3;
 /** Attempts at the same time in one worker. */
 const CONCURRENCY = 4;
 /** After so many things done, a worker is killed or stopped. */

@@ -386,6 +386,11 @@ describe.each(['http/json', 'http/protobuf'])('traces over %s', (protocol) => {
         async () => series('openwop.run.completed', ofRun),
         (found) => found.length === 1,
       );
+      // The store is asked every few seconds: the last answer may be from when the run was due.
+      await until(
+        async () => series('openwop.queue.depth'),
+        ([depth]) => depth?.value === 0,
+      );
     }
     await host.stop();
     const pushed = collector.exports.findLast(({ path }) => path === '/v1/metrics');

@@ -512,7 +512,7 @@ describe.each(storesFor('agents at work'))('agents at work, on %s', (kind) => {
 });
 
 describe('a host that dies while an agent is at work', () => {
-  const { start, kill, newFolder } = killableHosts();
+  const { start, follow, kill, newStore } = killableHosts();
   let server: ModelServer;
   beforeAll(async () => {
     server = await ModelServer.open();
@@ -520,7 +520,7 @@ describe('a host that dies while an agent is at work', () => {
   afterAll(() => server.close());
   it('is followed by one that goes on where the agent was', async () => {
     const environment = {
-      CAPSTAN_DATA: newFolder(),
+      ...(await newStore('sqlite')),
       CAPSTAN_MODELS: JSON.stringify([
         { provider: 'acme', kind: 'openai-compatible', baseUrl: server.url, models: ['crash'], timeoutMs: 60_000 },
       ]),
@@ -539,7 +539,7 @@ describe('a host that dies while an agent is at work', () => {
     await kill(first);
 
     script(server, 'crash', () => {}, says(SURE));
-    const second = await start(environment);
+    const second = await follow(environment);
     const api = second.as('reviewer');
     const ended = await api.ended(runId);
     expect(ended.nodeStates.agent.outputs).toMatchObject({ result: 'billing', steps: 2 });

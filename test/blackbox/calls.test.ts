@@ -120,17 +120,17 @@ onEachStore('a call of a workflow', (host) => {
 });
 
 describe('a call whose host is killed', () => {
-  const { start, kill, newFolder } = killableHosts();
+  const { start, follow, kill, newStore } = killableHosts();
 
   it('gets the result of the same run when it is sent again', async () => {
-    const environment = { CAPSTAN_DATA: newFolder() };
+    const environment = await newStore('sqlite');
     const first = await start(environment);
     const workflowId = await register(first.as('editor'), workflow([approval('gate')]));
     const key = { 'idempotency-key': unique('call') };
     // Nobody answers the gate while the first host lives.
     const { body } = await first.as('editor').post(CALLS, { workflowId }, key);
     await kill(first);
-    const second = await start(environment);
+    const second = await follow(environment);
     const again = second.as('editor').post(CALLS, { workflowId }, key);
     expect((await again).body).toEqual({ ...body, statusUrl: expect.stringContaining(body.runId) });
     await resolve(second.as('editor'), body.runId, 'gate', { action: 'accept' });
@@ -142,7 +142,7 @@ describe('a call whose host is killed', () => {
   });
 
   it('gets the result of the same run when its host died while it was waiting', async () => {
-    const environment = { CAPSTAN_DATA: newFolder() };
+    const environment = await newStore('sqlite');
     const first = await start(environment);
     const delay = node('later', 'core.delay', { config: { ms: 2_000 } });
     const workflowId = await register(first.as('editor'), workflow([delay]));
@@ -153,7 +153,7 @@ describe('a call whose host is killed', () => {
     const { items } = (await until(begun, ({ body }) => body.items.length === 1)).body;
     await kill(first);
     await cut;
-    const second = await start(environment);
+    const second = await follow(environment);
     const { status, body } = await second.as('editor').post(CALLS, { workflowId }, key);
     expect(status).toBe(200);
     expect(body).toMatchObject({ runId: items[0].runId, status: 'completed' });

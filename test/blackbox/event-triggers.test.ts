@@ -5,7 +5,7 @@ import type { Answer, Api } from '../support/api.ts';
 import { chanceOf } from '../support/chance.ts';
 import { expression, node, register, unique, WORKFLOWS, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
-import { killableHosts } from '../support/killed.ts';
+import { killableHosts, killsOr } from '../support/killed.ts';
 import { apply, drafted, template } from '../support/proposals.ts';
 import { fromGitHub, ISSUE_OPENED, send } from '../support/senders.ts';
 import { onEachStore } from '../support/stores.ts';
@@ -186,7 +186,7 @@ onEachStore('an event', (host) => {
 describe('a host that is killed, again and again', () => {
   const { start, kill, stop, newFolder } = killableHosts();
   const SECRET = 'a secret of the test';
-  const ROUNDS = 3;
+  const ROUNDS = killsOr(2);
   const DELIVERIES = 12;
 
   it('starts one run for each delivery, and one for the end of each', { timeout: 120_000 }, async () => {

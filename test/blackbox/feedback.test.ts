@@ -3,7 +3,7 @@ import type { Answer, Api, Frame } from '../support/api.ts';
 import { freshFolder } from '../support/database.ts';
 import { connection, edge, fixed, line, node, register, unique, variable, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
-import { KEYS, startTestHost } from '../support/host.ts';
+import { KEYS, startHostWith, startTestHost } from '../support/host.ts';
 import { approval, waitingRun } from '../support/interrupts.ts';
 import { keyRecords } from '../support/keys.ts';
 import { spawnHost } from '../support/process.ts';
@@ -440,10 +440,9 @@ it('annotations survive a host that is killed right after it has taken them', as
   const made = await Promise.all([1, 2, 3].map((value) => annotate(host.as('editor'), runId, rating(value))));
   host.signal('SIGKILL');
   await host.exit;
-  const again = await spawnHost({ CAPSTAN_DATA: folder.path });
+  const again = await startHostWith({ CAPSTAN_DATA: folder.path });
   const listed = await listOf(again.as('editor'), runId);
-  again.signal('SIGKILL');
-  await again.exit;
+  await again.stop();
   folder.remove();
   expect(new Set(listed.map(({ annotationId }) => annotationId))).toEqual(
     new Set(made.map(({ annotationId }) => annotationId)),

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Answer } from '../support/api.ts';
 import { line, node, register, workflow } from '../support/definitions.ts';
 import { killableHosts } from '../support/killed.ts';
+import { localHosts } from '../support/local-hosts.ts';
 import { runProgram } from '../support/process.ts';
 import { recorder } from '../support/recorder/recorder.ts';
 import { until } from '../support/until.ts';
@@ -11,6 +12,7 @@ import { until } from '../support/until.ts';
 /** Nothing is acknowledged that would not be there after a restart, and damage is named before anything builds on it. */
 
 const { start, stop, kill, newFolder } = killableHosts();
+const { start: startHere, newStore } = localHosts();
 const twoSteps = workflow([node('a'), node('b')], line('a', 'b'));
 
 describe('a host on SQLite', () => {
@@ -20,11 +22,11 @@ describe('a host on SQLite', () => {
     ['its folder is deleted', (folder: string) => rmSync(folder, { recursive: true })],
   ])('acknowledges nothing more, and is not ready, once %s', { timeout: 60_000 }, async (_, destroy) => {
     recorder.excuse(500);
-    const folder = newFolder();
-    const host = await start({ CAPSTAN_DATA: folder });
+    const store = await newStore('sqlite');
+    const host = await startHere(store);
     const api = host.as('editor');
     const id = await register(api, twoSteps);
-    destroy(folder);
+    destroy(store.CAPSTAN_DATA!);
     const refused = await api.post('/v1/runs', { workflowId: id });
     expect(refused.status).toBeGreaterThanOrEqual(500);
     const ready = await until(
@@ -36,16 +38,16 @@ describe('a host on SQLite', () => {
       async () => host.output(),
       (output) => output.includes('was deleted or replaced while the host was using it'),
     );
-    await kill(host);
+    await host.stop();
   });
 
   it('goes on where it was when its file is put back', { timeout: 60_000 }, async () => {
     recorder.excuse(500);
-    const folder = newFolder();
-    const host = await start({ CAPSTAN_DATA: folder });
+    const store = await newStore('sqlite');
+    const host = await startHere(store);
     const api = host.as('editor');
     const id = await register(api, twoSteps);
-    const file = join(folder, 'capstan.db');
+    const file = join(store.CAPSTAN_DATA!, 'capstan.db');
     renameSync(file, `${file}.moved`);
     expect((await api.post('/v1/runs', { workflowId: id })).status).toBeGreaterThanOrEqual(500);
     renameSync(`${file}.moved`, file);
@@ -54,7 +56,7 @@ describe('a host on SQLite', () => {
       ({ status }) => status === 201,
     );
     expect((await api.ended(created.body.runId)).status).toBe('completed');
-    await stop(host);
+    await host.stop();
   });
 
   it('writes nothing more once another process has its folder, lock file or not', { timeout: 60_000 }, async () => {
@@ -102,9 +104,9 @@ describe('a host on SQLite', () => {
 
   it('does not start on a damaged file, and says what to do', { timeout: 60_000 }, async () => {
     const folder = newFolder();
-    const host = await start({ CAPSTAN_DATA: folder });
+    const host = await startHere({ CAPSTAN_DATA: folder });
     await register(host.as('editor'), twoSteps);
-    await stop(host);
+    await host.stop();
     const file = join(folder, 'capstan.db');
     expect(existsSync(`${file}-wal`)).toBe(false);
     const bytes = readFileSync(file);

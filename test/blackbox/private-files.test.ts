@@ -1,11 +1,11 @@
 import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { killableHosts } from '../support/killed.ts';
+import { localHosts } from '../support/local-hosts.ts';
 
 /** What lies on the disk is for the user of the host alone, and an operator who left something open is told. */
 
-const { start, kill, newFolder } = killableHosts();
+const { start, newFolder } = localHosts();
 const SECRET = 'a secret of thirty-two characters';
 
 describe('the data folder', () => {
@@ -15,7 +15,7 @@ describe('the data folder', () => {
     await host.as('editor').run('conformance-noop');
     const files = ['capstan.db', 'capstan.db-wal', 'owner.lock'];
     expectPrivate(folder, files);
-    await kill(host);
+    await host.stop();
   });
 
   it('that is open to others is closed at the next start', async () => {
@@ -25,7 +25,7 @@ describe('the data folder', () => {
     for (const path of ['', 'capstan.db', 'owner.lock']) chmodSync(join(folder, path), 0o777);
     const host = await start({ CAPSTAN_DATA: folder });
     expectPrivate(folder, ['capstan.db', 'owner.lock']);
-    await kill(host);
+    await host.stop();
   });
 });
 
@@ -33,10 +33,10 @@ describe('a start without a secret', () => {
   it('warns of what that means, and one with a secret does not', async () => {
     const without = await start({ CAPSTAN_DATA: newFolder() });
     expect(without.output()).toContain('CAPSTAN_SECRET is not set');
-    await kill(without);
+    await without.stop();
     const sealed = await start({ CAPSTAN_DATA: newFolder(), CAPSTAN_SECRET: SECRET });
     expect(sealed.output()).not.toContain('CAPSTAN_SECRET');
-    await kill(sealed);
+    await sealed.stop();
   });
 });
 

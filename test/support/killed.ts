@@ -1,7 +1,7 @@
 import { afterAll, expect } from 'vitest';
 import type { Answer } from './api.ts';
 import { freshFolder } from './database.ts';
-import { type StoreKind, storeSettings } from './host.ts';
+import { type StoreKind, startHostWith, storeSettings, type TestHost } from './host.ts';
 import { type HostProcess, spawnHost } from './process.ts';
 
 /** How often hosts are killed in one test, if not as often as `CAPSTAN_KILLS` says. */
@@ -10,6 +10,11 @@ export const killsOr = (usual: number): number => Number(process.env.CAPSTAN_KIL
 /** Real hosts that a test file starts and kills; what is left of them goes when the file ends. */
 export interface KillableHosts {
   start(environment: Record<string, string>): Promise<HostProcess>;
+  /**
+   * Starts the host that follows one which was killed, in this process: it has to go on with what it finds, and nothing
+   * happens to it.
+   */
+  follow(environment: Record<string, string>): Promise<TestHost>;
   kill(host: HostProcess): Promise<void>;
   /** Asks the host to stop and waits until it has, with exit code 0. */
   stop(host: HostProcess, signal?: 'SIGTERM' | 'SIGINT'): Promise<void>;
@@ -19,11 +24,16 @@ export interface KillableHosts {
   newStore(kind: StoreKind): Promise<Record<string, string>>;
 }
 
+/** Runs are not to blame for these deaths. */
+const INNOCENT = { CAPSTAN_QUARANTINE_AFTER: '1000' };
+
 /** To be called at the top of a test file. */
 export function killableHosts(): KillableHosts {
   const alive = new Set<HostProcess>();
   const folders: { remove(): void }[] = [];
+  const following: TestHost[] = [];
   afterAll(async () => {
+    for (const host of following) await host.stop();
     for (const host of alive) host.signal('SIGKILL');
     for (const host of alive) await host.exit;
     for (const folder of folders) folder.remove();
@@ -37,9 +47,13 @@ export function killableHosts(): KillableHosts {
     newFolder,
     newStore: (kind) => storeSettings(kind, newFolder),
     async start(environment) {
-      // Runs are not to blame for these deaths.
-      const host = await spawnHost({ CAPSTAN_QUARANTINE_AFTER: '1000', ...environment });
+      const host = await spawnHost({ ...INNOCENT, ...environment });
       alive.add(host);
+      return host;
+    },
+    async follow(environment) {
+      const host = await startHostWith({ ...INNOCENT, ...environment });
+      following.push(host);
       return host;
     },
     async kill(host) {

@@ -7,13 +7,14 @@ import { Api } from '../support/api.ts';
 import { everythingAtRest } from '../support/at-rest.ts';
 import { disarm } from '../support/audit-forger.ts';
 import { type Bundle, isSignedWith, problemsOf } from '../support/audit-log.ts';
-import { freshDatabase, freshFolder, readStore, writeStore } from '../support/database.ts';
+import { capstan } from '../support/command-line.ts';
+import { freshFolder, migratedDatabase, readStore, writeStore } from '../support/database.ts';
 import { node, register, unique, WORKFLOWS, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
-import { type StoreKind, startTestHost, type TestHost } from '../support/host.ts';
+import { type StoreKind, startHostWith, startTestHost, type TestHost } from '../support/host.ts';
 import { governanceGate, resolve, waitingRun } from '../support/interrupts.ts';
 import { keyRecords } from '../support/keys.ts';
-import { type HostProcess, runProgram, spawnHost } from '../support/process.ts';
+import { type HostProcess, spawnHost } from '../support/process.ts';
 import { loadSchemas } from '../support/schemas.ts';
 import { onEachStore, STORES } from '../support/stores.ts';
 import { until } from '../support/until.ts';
@@ -418,28 +419,28 @@ describe('a host that is stopped', () => {
 describe.each(STORES)('a host on %s that is killed', (kind) => {
   it('has written down whatever it acknowledged, and seals it when it comes back, with a new key too', async () => {
     const place = await freshPlace(kind);
-    let host = await spawnHost(place);
+    const host = await spawnHost(place);
     const { body: before } = await host.as('editor').get('/.well-known/openwop');
     expect((await host.as('editor').get(VERIFY)).body.checkpoints).toHaveLength(1);
     const runId = await host.as('editor').run(NOOP);
     await kill(host);
-    host = await spawnHost({ ...place, CAPSTAN_AUDIT_KEY: 'after-the-crash' });
+    const next = await startHostWith({ ...place, CAPSTAN_AUDIT_KEY: 'after-the-crash' });
     await sealed(configOf(place));
-    const bundle = await exported(host.as('editor'));
+    const bundle = await exported(next.as('editor'));
     expect(problemsOf(bundle)).toEqual([]);
     expect(bundle.entries.filter(({ target }) => target === runId).map(({ action }) => action)).toEqual(['run.create']);
     expect(bundle.entries.filter(({ action }) => action === 'host.started')).toHaveLength(2);
-    const { body: after } = await host.as('editor').get('/.well-known/openwop');
+    const { body: after } = await next.as('editor').get('/.well-known/openwop');
     const key = after.auth.auditLogIntegrity.checkpointPublicKey;
     expect(key).not.toBe(before.auth.auditLogIntegrity.checkpointPublicKey);
-    expect((await host.as('editor').get(VERIFY)).body).toMatchObject({ chainValid: true, anomalies: [] });
+    expect((await next.as('editor').get(VERIFY)).body).toMatchObject({ chainValid: true, anomalies: [] });
     // Trusting the new key alone, what the old one signed is not believed.
     expect((await verifyFile(bundle)).code).toBe(0);
     const { code, output } = await verifyFile(bundle, '--key', key, '--json');
     expect(code).toBe(1);
     const [{ atSequence: atSeq } = {}] = bundle.checkpoints;
     expect(JSON.parse(output).anomalies).toMatchObject([{ kind: 'signature-invalid', atSeq }]);
-    await kill(host);
+    await next.stop();
   });
 });
 
@@ -458,7 +459,7 @@ describe('capstan audit verify', () => {
     const { entries, ...rest } = bundle;
     const path = join(folder.path, 'pretty.json');
     writeFileSync(path, JSON.stringify({ entries, ...rest }, null, 2));
-    expect((await runProgram(['audit', 'verify', path, '--json'], {})).output).toContain('"chainValid":true');
+    expect((await capstan(['audit', 'verify', path, '--json'])).output).toContain('"chainValid":true');
     const edited = {
       ...bundle,
       entries: bundle.entries.map((entry) =>
@@ -479,7 +480,7 @@ describe('capstan audit verify', () => {
     ['JSON of another kind', ['package.json'], 1],
     ['no JSON', ['README.md'], 1],
   ] as const)('refuses %s', async (_what, args, code) => {
-    const end = await runProgram(['audit', 'verify', ...args], {});
+    const end = await capstan(['audit', 'verify', ...args]);
     expect(end.code).toBe(code);
     expect(end.output).not.toContain('at file:');
   });
@@ -544,7 +545,7 @@ function saved(bundle: Bundle): string {
 
 /** As somebody would who has nothing but the file. */
 function verifyFile(bundle: Bundle, ...options: string[]) {
-  return runProgram(['audit', 'verify', saved(bundle), ...options], {});
+  return capstan(['audit', 'verify', saved(bundle), ...options]);
 }
 
 /** Whoever owns the database can take the guards away first. */
@@ -584,7 +585,7 @@ function expectShapes(anomalies: readonly Item[]): void {
 async function freshPlace(kind: StoreKind): Promise<Record<string, string>> {
   return kind === 'sqlite'
     ? { CAPSTAN_DATA: join(folder.path, unique('data')) }
-    : { DATABASE_URL: await freshDatabase(inject('postgresUrl')), CAPSTAN_LEASE_MS: '600' };
+    : { DATABASE_URL: await migratedDatabase(inject('postgresUrl')), CAPSTAN_LEASE_MS: '600' };
 }
 
 function configOf({ CAPSTAN_DATA, DATABASE_URL }: Record<string, string>): Config {

@@ -3,17 +3,22 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, inject, it } from 'vitest';
 import type { Api } from '../support/api.ts';
+import { capstan } from '../support/command-line.ts';
 import { freshDatabase } from '../support/database.ts';
 import { line, node, register, workflow } from '../support/definitions.ts';
 import { expectSoundLog, killableHosts } from '../support/killed.ts';
+import { localHosts } from '../support/local-hosts.ts';
 import { type ProcessEnd, runProgram } from '../support/process.ts';
 
 /** A backup ends while the host works, holds what was acknowledged before it began, and can be started from. */
 
 const { start, stop, newFolder } = killableHosts();
+const { start: startHere } = localHosts();
 const twoSteps = workflow([node('a'), node('b')], line('a', 'b'));
 
-const capstan = (folder: string, ...args: string[]): Promise<ProcessEnd> => runProgram(args, { CAPSTAN_DATA: folder });
+/** Gives the command in a process of its own, as others than the host do. */
+const besides = (folder: string, ...args: string[]): Promise<ProcessEnd> => runProgram(args, { CAPSTAN_DATA: folder });
+const within = (folder: string, ...args: string[]) => capstan(args, { environment: { CAPSTAN_DATA: folder } });
 
 /** Starts runs, a few at a time, until it is told to stop. */
 function load(api: Api, workflowId: string): () => Promise<number> {
@@ -41,7 +46,7 @@ describe('capstan backup', () => {
     const endLoad = load(api, id);
     const copy = newFolder();
     const file = join(copy, 'capstan.db');
-    const { code, output } = await capstan(folder, 'backup', file, '--json');
+    const { code, output } = await besides(folder, 'backup', file, '--json');
     const during = await endLoad();
     expect(code, output).toBe(0);
     const report = JSON.parse(output);
@@ -57,21 +62,23 @@ describe('capstan backup', () => {
 
   it('copies the folder of a host that is stopped, and never over a file', { timeout: 60_000 }, async () => {
     const folder = newFolder();
-    const host = await start({ CAPSTAN_DATA: folder });
+    const host = await startHere({ CAPSTAN_DATA: folder });
     await host.as('editor').run(await register(host.as('editor'), twoSteps));
     const file = join(folder, 'copy.db');
     writeFileSync(file, 'mine');
-    const refused = await capstan(folder, 'backup', file);
+    const refused = await besides(folder, 'backup', file);
     expect(refused).toMatchObject({ code: 1, output: expect.stringContaining('exists already') });
-    await stop(host);
-    const { code, output } = await capstan(folder, 'backup', `${file}.2`);
+    await host.stop();
+    const { code, output } = await within(folder, 'backup', `${file}.2`);
     expect(code, output).toBe(0);
     expect(output).toMatch(/\d+ runs with \d+ events, 0 of them without a digest/);
     expect(existsSync(`${file}.2.partial`)).toBe(false);
   });
 
   it('leaves PostgreSQL to its own tools', async () => {
-    const { code, output } = await runProgram(['backup', 'x.db'], { DATABASE_URL: 'postgres://nobody@127.0.0.1/none' });
+    const { code, output } = await capstan(['backup', 'x.db'], {
+      environment: { DATABASE_URL: 'postgres://nobody@127.0.0.1/none' },
+    });
     expect(code).toBe(2);
     expect(output).toContain('pg_dump');
   });
@@ -80,22 +87,22 @@ describe('capstan backup', () => {
 describe('capstan verify', () => {
   it('names the runs that are not what was written, and leaves the store as it is', { timeout: 60_000 }, async () => {
     const folder = newFolder();
-    const host = await start({ CAPSTAN_DATA: folder });
+    const host = await startHere({ CAPSTAN_DATA: folder });
     const api = host.as('editor');
     const id = await register(api, twoSteps);
     const [changed, cut, sound] = [await api.run(id), await api.run(id), await api.run(id)];
     for (const runId of [changed, cut, sound]) await api.ended(runId!);
-    const busy = await capstan(folder, 'verify');
+    const busy = await besides(folder, 'verify');
     expect(busy).toMatchObject({ code: 1, output: expect.stringContaining('Another process is using') });
-    await stop(host);
-    expect((await capstan(folder, 'verify')).code).toBe(0);
+    await host.stop();
+    expect((await within(folder, 'verify')).code).toBe(0);
     const database = new DatabaseSync(join(folder, 'capstan.db'));
     database.exec(`UPDATE events SET body = replace(body, '"a"', '"x"') WHERE run_id = '${changed}' AND sequence = 1`);
     database.exec(`DELETE FROM events WHERE run_id = '${cut}' AND sequence > 2`);
     database.exec(`DROP TRIGGER audit_entries_no_update`);
     database.exec(`UPDATE audit_entries SET actor = 'somebody else' WHERE sequence = 1`);
     database.close();
-    const { code, output } = await capstan(folder, 'verify');
+    const { code, output } = await within(folder, 'verify');
     expect(code).toBe(1);
     expect(output).toContain(`${changed}: an event up to`);
     expect(output).toContain(`${cut}: it ends before event 3`);
@@ -105,13 +112,13 @@ describe('capstan verify', () => {
 
   it('reads a PostgreSQL database while a host uses it', { timeout: 60_000 }, async () => {
     const url = await freshDatabase(inject('postgresUrl'));
-    const host = await start({ DATABASE_URL: url });
+    const host = await startHere({ DATABASE_URL: url });
     const api = host.as('editor');
     const runId = await api.run(await register(api, twoSteps));
     await api.ended(runId);
-    const { code, output } = await runProgram(['verify', '--database-url', url], {});
+    const { code, output } = await capstan(['verify', '--database-url', url]);
     expect(code, output).toBe(0);
     expect(output).toMatch(/\d+ runs with \d+ events, 0 of them without a digest/);
-    await stop(host);
+    await host.stop();
   });
 });

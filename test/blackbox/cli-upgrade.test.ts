@@ -1,15 +1,15 @@
 import pg from 'pg';
 import { describe, expect, inject, it } from 'vitest';
 import { VERSION } from '../../src/version.ts';
+import { capstan } from '../support/command-line.ts';
 import { freshFolder, migratedDatabase } from '../support/database.ts';
-import { killableHosts } from '../support/killed.ts';
-import { runProgram } from '../support/process.ts';
+import { localHosts } from '../support/local-hosts.ts';
 
-const { start, kill } = killableHosts();
+const { start } = localHosts();
 
 describe('capstan upgrade check', () => {
   const check = (environment: Record<string, string>, ...flags: string[]) =>
-    runProgram(['upgrade', 'check', ...flags], environment);
+    capstan(['upgrade', 'check', ...flags], { environment });
 
   it('shows the running hosts and their version, and what a start would apply', { timeout: 60_000 }, async () => {
     const environment = { DATABASE_URL: await migratedDatabase(inject('postgresUrl')) };
@@ -36,7 +36,7 @@ describe('capstan upgrade check', () => {
     const newer = await check(environment);
     expect(newer).toMatchObject({ code: 1, output: expect.stringContaining('newer version of Capstan') });
     await database.end();
-    await kill(host);
+    await host.stop();
   });
 
   it('looks at an embedded store, and says when there is no way to a database', { timeout: 60_000 }, async () => {
@@ -50,7 +50,7 @@ describe('capstan upgrade check', () => {
       code: 0,
       output: expect.stringContaining('The schema is up to date.'),
     });
-    await kill(host);
+    await host.stop();
     folder.remove();
     expect((await check({ DATABASE_URL: 'postgres://127.0.0.1:1/none' })).code).toBe(4);
   });

@@ -7,6 +7,8 @@ export interface Ran {
   readonly code: number;
   readonly out: string;
   readonly err: string;
+  /** All that a terminal would have shown. */
+  readonly output: string;
   // biome-ignore lint/suspicious/noExplicitAny: tests look into JSON of many shapes
   readonly json: any;
 }
@@ -36,7 +38,7 @@ export async function capstan(args: readonly string[], sitting: Sitting = {}): P
   if (!args.includes('--help')) triedCommands.add(args[0] ?? '').add(args.slice(0, 2).join(' '));
   const { environment = {}, input = '', typed, onOut = () => {}, signal } = sitting;
   const answers = [...(typed ?? [])];
-  let [out, err] = ['', ''];
+  let [out, err, output] = ['', '', ''];
   const terminal: Terminal = {
     environment,
     isInteractive: typed !== undefined,
@@ -44,10 +46,12 @@ export async function capstan(args: readonly string[], sitting: Sitting = {}): P
     liveColumns: undefined,
     out: (text) => {
       out += text;
+      output += text;
       onOut(text);
     },
     err: (text) => {
       err += text;
+      output += text;
     },
     ask: async () => answers.shift() ?? '',
     askSecret: async () => answers.shift() ?? '',
@@ -55,7 +59,7 @@ export async function capstan(args: readonly string[], sitting: Sitting = {}): P
     interrupted: () => signal ?? new AbortController().signal,
   };
   const code = await runCommandLine(args, terminal);
-  return { code, out, err, json: parse(out) };
+  return { code, out, err, output, json: parse(out) };
 }
 
 function parse(text: string): unknown {

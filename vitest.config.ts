@@ -1,4 +1,9 @@
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+
+// Every worker loads all sources, and so do programs that tests start: what Node compiled of them is stored for the next.
+process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), 'node-compile-cache');
 
 /** Tests that need a PostgreSQL server share the one that the set-up file starts. */
 const withPostgres = {

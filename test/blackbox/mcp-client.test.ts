@@ -9,8 +9,9 @@ import { startTestHost, type TestHost } from '../support/host.ts';
 import { approval, waits } from '../support/interrupts.ts';
 import { McpHttpServer } from '../support/mcp-http.ts';
 import { ModelServer } from '../support/model-server.ts';
+import { compileCache } from '../support/process.ts';
 import { loadSchemas } from '../support/schemas.ts';
-import { STORES, storesFor } from '../support/stores.ts';
+import { storesFor } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
 /**
@@ -40,7 +41,7 @@ describe.each(storesFor('tools of MCP servers'))('tools of MCP servers, on %s', 
     host = await startTestHost(kind, inject('postgresUrl'), {
       mcpServers: [
         { ...PLAIN, name: 'web', url: server.url },
-        { ...PLAIN, name: 'local', command: process.execPath, args: [STDIO] },
+        { ...PLAIN, name: 'local', command: process.execPath, args: [STDIO], env: compileCache() },
         { ...PLAIN, name: 'theirs', url: server.url, tenants: ['beta'] },
         { ...PLAIN, name: 'narrow', url: server.url, tools: ['echo'] },
         { ...PLAIN, name: 'guarded', url: guarded.url },
@@ -314,28 +315,31 @@ describe.each(storesFor('tools of MCP servers'))('tools of MCP servers, on %s', 
   });
 });
 
-describe.each(STORES)('a call that a host leaves behind when it stops, on %s', (kind) => {
-  it('is made again by the next one, under the same key', async () => {
-    const server = await McpHttpServer.open();
-    const mcpServers = [{ ...PLAIN, name: 'web', url: server.url }];
-    const folder = freshFolder();
-    const first = await startTestHost(kind, inject('postgresUrl'), { mcpServers, dataFolder: folder.path });
-    const by = first.as('editor');
-    const workflowId = await register(by, workflow([invoke('web', 'echo', { text: 'at last' })]));
-    await by.ended(await by.run(workflowId));
-    const before = server.headers.length;
-    server.instead = () => {};
-    const runId = await by.run(workflowId);
-    await by.until(runId, () => server.headers.length > before);
-    await first.stop();
-    server.instead = undefined;
-    const second = await first.another();
-    const ended = await second.as('editor').ended(runId);
-    expect(ended).toMatchObject({ status: 'completed', nodeStates: { call: { outputs: { result: 'at last' } } } });
-    const told = (await second.as('editor').events(runId)).map(({ type }) => type);
-    expect(told.filter((type) => type === 'agent.toolCalled')).toHaveLength(1);
-    await second.stop();
-    server.close();
-    folder.remove();
-  });
-});
+describe.each(storesFor('a call that a host leaves behind when it stops'))(
+  'a call that a host leaves behind when it stops, on %s',
+  (kind) => {
+    it('is made again by the next one, under the same key', async () => {
+      const server = await McpHttpServer.open();
+      const mcpServers = [{ ...PLAIN, name: 'web', url: server.url }];
+      const folder = freshFolder();
+      const first = await startTestHost(kind, inject('postgresUrl'), { mcpServers, dataFolder: folder.path });
+      const by = first.as('editor');
+      const workflowId = await register(by, workflow([invoke('web', 'echo', { text: 'at last' })]));
+      await by.ended(await by.run(workflowId));
+      const before = server.headers.length;
+      server.instead = () => {};
+      const runId = await by.run(workflowId);
+      await by.until(runId, () => server.headers.length > before);
+      await first.stop();
+      server.instead = undefined;
+      const second = await first.another();
+      const ended = await second.as('editor').ended(runId);
+      expect(ended).toMatchObject({ status: 'completed', nodeStates: { call: { outputs: { result: 'at last' } } } });
+      const told = (await second.as('editor').events(runId)).map(({ type }) => type);
+      expect(told.filter((type) => type === 'agent.toolCalled')).toHaveLength(1);
+      await second.stop();
+      server.close();
+      folder.remove();
+    });
+  },
+);

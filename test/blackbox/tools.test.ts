@@ -5,8 +5,9 @@ import { node, register, unique, WORKFLOWS, workflow } from '../support/definiti
 import { expectRefusal } from '../support/envelope.ts';
 import { startTestHost, type TestHost } from '../support/host.ts';
 import { McpHttpServer } from '../support/mcp-http.ts';
+import { compileCache } from '../support/process.ts';
 import { loadSchemas } from '../support/schemas.ts';
-import { STORES } from '../support/stores.ts';
+import { storesFor } from '../support/stores.ts';
 
 /**
  * execution.md 6.8: what agents may be allowed.
@@ -24,7 +25,7 @@ const schemas = loadSchemas();
 const toolOf = (workflowId: string): string => `capstan.workflow:${workflowId}`;
 const at = (toolId: string): string => `/v1/tools/${encodeURIComponent(toolId)}`;
 
-describe.each(STORES)('the catalogue of tools, on %s', (kind) => {
+describe.each(storesFor('the catalogue of tools'))('the catalogue of tools, on %s', (kind) => {
   let server: McpHttpServer;
   let host: TestHost;
 
@@ -33,7 +34,7 @@ describe.each(STORES)('the catalogue of tools, on %s', (kind) => {
     host = await startTestHost(kind, inject('postgresUrl'), {
       mcpServers: [
         { ...PLAIN, name: 'web', url: server.url },
-        { ...PLAIN, name: 'local', command: process.execPath, args: [STDIO] },
+        { ...PLAIN, name: 'local', command: process.execPath, args: [STDIO], env: compileCache() },
         { ...PLAIN, name: 'theirs', url: server.url, tenants: ['beta'] },
         { ...PLAIN, name: 'narrow', url: server.url, tools: ['echo'] },
         { ...PLAIN, name: 'gone', url: 'http://127.0.0.1:1/mcp' },

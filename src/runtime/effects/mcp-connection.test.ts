@@ -26,7 +26,8 @@ function connect(address: Partial<McpServerAddress>): McpConnection {
   return new McpConnection({ ...PLAIN, ...address }, { clock, egress, version: '1' });
 }
 
-const PROGRAM = { command: process.execPath, args: [STDIO] };
+const { NODE_COMPILE_CACHE = '' } = process.env;
+const PROGRAM = { command: process.execPath, args: [STDIO], env: { NODE_COMPILE_CACHE } };
 
 function call(name: string, args: Record<string, unknown> = {}, more: object = {}): Promise<unknown> {
   const { signal } = new AbortController();

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { freshDatabase } from '../support/database.ts';
+import { migratedDatabase } from '../support/database.ts';
 import { killableHosts } from '../support/killed.ts';
 import type { HostProcess } from '../support/process.ts';
 import { until } from '../support/until.ts';
@@ -19,7 +19,7 @@ describe('hosts whose clocks are a minute off', () => {
   let behind: HostProcess;
 
   beforeAll(async () => {
-    const shared = { DATABASE_URL: await freshDatabase(inject('postgresUrl')), CAPSTAN_LEASE_MS: '900' };
+    const shared = { DATABASE_URL: await migratedDatabase(inject('postgresUrl')), CAPSTAN_LEASE_MS: '900' };
     [ahead, behind] = await Promise.all([
       start({ ...shared, CAPSTAN_CLOCK_OFFSET_MS: String(SKEW_MS) }),
       start({ ...shared, CAPSTAN_CLOCK_OFFSET_MS: String(-SKEW_MS) }),

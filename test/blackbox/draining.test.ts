@@ -1,5 +1,5 @@
 import { describe, expect, inject, it } from 'vitest';
-import { freshDatabase, writeStore } from '../support/database.ts';
+import { migratedDatabase, writeStore } from '../support/database.ts';
 import { line, node, register, workflow } from '../support/definitions.ts';
 import { KEYS, startTestHost } from '../support/host.ts';
 import { killableHosts } from '../support/killed.ts';
@@ -49,7 +49,7 @@ describe('a host that gets SIGTERM', () => {
 describe.each(STORES)('a host that is older than its store, on %s', (kind) => {
   it('does not start, and says why', { timeout: 60_000 }, async () => {
     const folder = newFolder();
-    const databaseUrl = kind === 'postgres' ? await freshDatabase(inject('postgresUrl')) : undefined;
+    const databaseUrl = kind === 'postgres' ? await migratedDatabase(inject('postgresUrl')) : undefined;
     const host = await startTestHost(kind, inject('postgresUrl'), { dataFolder: folder, databaseUrl });
     await host.stop();
     await writeStore(host.config, [`INSERT INTO migrations (id, applied_at) VALUES ('core/9999', 0)`]);

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { WorkflowNode } from '../../src/protocol/running/workflows.ts';
 import type { Answer, Api } from '../support/api.ts';
-import { freshDatabase } from '../support/database.ts';
 import { node, register, unique, workflow } from '../support/definitions.ts';
 import { startTestHost, type TestHost } from '../support/host.ts';
 import { resolve, waits } from '../support/interrupts.ts';
@@ -9,7 +8,7 @@ import { killableHosts } from '../support/killed.ts';
 import { ModelServer } from '../support/model-server.ts';
 import type { HostProcess } from '../support/process.ts';
 import { loadSchemas } from '../support/schemas.ts';
-import { STORES, storesFor } from '../support/stores.ts';
+import { storesFor } from '../support/stores.ts';
 
 /**
  * Goal: what a model sends to the engine is lifted into the run, within the rules, and never twice.
@@ -474,61 +473,63 @@ describe.each(storesFor('the envelopes of a model'))('the envelopes of a model, 
   });
 });
 
-describe.each(STORES)('a host that dies around a clarification, on %s', (kind) => {
-  const { start, kill, newFolder } = killableHosts();
-  let server: ModelServer;
-  beforeAll(async () => {
-    server = await ModelServer.open();
-  });
-  afterAll(() => server.close());
+describe.each(storesFor('a host that dies around a clarification'))(
+  'a host that dies around a clarification, on %s',
+  (kind) => {
+    const { start, kill, newStore } = killableHosts();
+    let server: ModelServer;
+    beforeAll(async () => {
+      server = await ModelServer.open();
+    });
+    afterAll(() => server.close());
 
-  it('is followed by one that asks nothing twice', async () => {
-    const databaseUrl = kind === 'postgres' ? await freshDatabase(inject('postgresUrl')) : undefined;
-    const environment = {
-      CAPSTAN_DATA: newFolder(),
-      CAPSTAN_MODELS: JSON.stringify(providers(server)),
-      ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
-    };
-    let host: HostProcess;
-    const begin = async (): Promise<Api> => {
-      host = await start(environment);
-      return host.as('reviewer');
-    };
-    // While the model is thinking about its first envelope.
-    const first = await begin();
-    const thinking = new Promise<void>((asked) => {
-      server.on('talk', () => asked());
+    it('is followed by one that asks nothing twice', async () => {
+      const environment = {
+        ...(await newStore(kind)),
+        CAPSTAN_LEASE_MS: '900',
+        CAPSTAN_MODELS: JSON.stringify(providers(server)),
+      };
+      let host: HostProcess;
+      const begin = async (): Promise<Api> => {
+        host = await start(environment);
+        return host.as('reviewer');
+      };
+      // While the model is thinking about its first envelope.
+      const first = await begin();
+      const thinking = new Promise<void>((asked) => {
+        server.on('talk', () => asked());
+      });
+      const workflowId = await register(first, workflow([asking()]));
+      const runId = await first.run(workflowId, { inputs: { prompt: 'Paint it.' } });
+      await thinking;
+      await kill(host!);
+      // While the person is thinking.
+      says(server, envelope('schema.response', { envelopeType: 'error', ack: true }), clarification());
+      const second = await begin();
+      await waits(second, runId);
+      await kill(host!);
+      // After the answer, while the model is thinking about what it means.
+      const third = await begin();
+      await waits(third, runId);
+      expect(asksIn(server)).toBe(2);
+      const pondering = new Promise<void>((asked) => {
+        server.on('talk', () => asked());
+      });
+      expect((await resolve(third, runId, 'ask', { answers: { colour: 'red' } })).status).toBe(200);
+      await pondering;
+      await kill(host!);
+      says(server, {}, {}, 'Painted red.');
+      const last = await begin();
+      const ended = await last.ended(runId);
+      expect(ended.nodeStates.ask.outputs.content).toBe('Painted red.');
+      const events: Body[] = await last.events(runId);
+      expect(ofType(events, 'interrupt.requested')).toHaveLength(1);
+      expect(ofType(events, 'clarification.requested')).toHaveLength(1);
+      expect(ofType(events, 'log.appended')).toHaveLength(1);
+      expect(asksIn(server)).toBe(1);
     });
-    const workflowId = await register(first, workflow([asking()]));
-    const runId = await first.run(workflowId, { inputs: { prompt: 'Paint it.' } });
-    await thinking;
-    await kill(host!);
-    // While the person is thinking.
-    says(server, envelope('schema.response', { envelopeType: 'error', ack: true }), clarification());
-    const second = await begin();
-    await waits(second, runId);
-    await kill(host!);
-    // After the answer, while the model is thinking about what it means.
-    const third = await begin();
-    await waits(third, runId);
-    expect(asksIn(server)).toBe(2);
-    const pondering = new Promise<void>((asked) => {
-      server.on('talk', () => asked());
-    });
-    expect((await resolve(third, runId, 'ask', { answers: { colour: 'red' } })).status).toBe(200);
-    await pondering;
-    await kill(host!);
-    says(server, {}, {}, 'Painted red.');
-    const last = await begin();
-    const ended = await last.ended(runId);
-    expect(ended.nodeStates.ask.outputs.content).toBe('Painted red.');
-    const events: Body[] = await last.events(runId);
-    expect(ofType(events, 'interrupt.requested')).toHaveLength(1);
-    expect(ofType(events, 'clarification.requested')).toHaveLength(1);
-    expect(ofType(events, 'log.appended')).toHaveLength(1);
-    expect(asksIn(server)).toBe(1);
-  });
-});
+  },
+);
 
 function asksIn(server: ModelServer): number {
   return server.asked('talk').length;

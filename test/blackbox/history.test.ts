@@ -3,7 +3,7 @@ import { Chaos } from '../histories/chaos.ts';
 import { problemsWith } from '../histories/check-history.ts';
 import type { History, Operation } from '../histories/history.ts';
 import { chanceOf } from '../support/chance.ts';
-import { freshDatabase } from '../support/database.ts';
+import { migratedDatabase } from '../support/database.ts';
 import { killableHosts } from '../support/killed.ts';
 
 /**
@@ -17,7 +17,7 @@ const FOR_MS = Number(process.env.CAPSTAN_CHAOS_SECONDS ?? '4') * 1_000;
 const SEED = Number(process.env.CAPSTAN_CHAOS_SEED ?? '15');
 
 it(`what is seen in chaos is consistent: seed ${SEED}`, { timeout: FOR_MS * 2 + 120_000 }, async () => {
-  const databaseUrl = await freshDatabase(inject('postgresUrl'));
+  const databaseUrl = await migratedDatabase(inject('postgresUrl'));
   const chaos = new Chaos({ databaseUrl, start, chance: chanceOf(SEED), forMs: FOR_MS });
   try {
     const history = await chaos.history();

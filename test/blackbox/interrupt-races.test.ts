@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { type Answer, Api } from '../support/api.ts';
-import { freshDatabase, freshFolder } from '../support/database.ts';
+import { freshFolder, migratedDatabase } from '../support/database.ts';
 import { edge, node, register, workflow } from '../support/definitions.ts';
 import { startTestHost, type TestHost } from '../support/host.ts';
 import { approval, eventsOf, governanceGate, interrupt, resolve, waitingRun } from '../support/interrupts.ts';
 import { keyRecords } from '../support/keys.ts';
 import { type HostProcess, spawnHost } from '../support/process.ts';
-import { STORES } from '../support/stores.ts';
+import { STORES, storesFor } from '../support/stores.ts';
 
 /** durability.md 1.8: of many who answer at once one is heard, and of many who vote at once all are. */
 
@@ -157,49 +157,54 @@ describe.each(SETTINGS)('at once, on %s with %i host(s)', (kind, count) => {
   });
 });
 
-describe.each(STORES)('a host that is killed, on %s', (kind) => {
-  it('has lost no answer that it acknowledged, and asks nothing twice', async () => {
-    const folder = freshFolder();
-    const store = kind === 'postgres' ? { DATABASE_URL: await freshDatabase(inject('postgresUrl')) } : {};
-    const start = (): Promise<HostProcess> =>
-      spawnHost({ CAPSTAN_DATA: folder.path, CAPSTAN_LEASE_MS: '600', ...store });
-    let host = await start();
-    try {
-      const runIds = await Promise.all(
-        Array.from(
-          { length: 12 },
-          async () => (await waitingRun(host.as('editor'), 'conformance-clarification')).runId,
-        ),
-      );
-      const [doomed, waiting] = [runIds.slice(0, 8), runIds.slice(8)];
-      const answers = await Promise.all(
-        doomed.map((runId, index) => resolve(host.as('editor'), runId, 'ask', { answers: { q1: `number ${index}` } })),
-      );
-      host.signal('SIGKILL');
-      await host.exit;
-      expect(answers.map(({ status }) => status)).toEqual(doomed.map(() => 200));
-      host = await start();
-      const api = host.as('editor');
-      for (const [index, runId] of doomed.entries()) {
-        const { status, nodeStates } = await api.ended(runId);
-        expect(status).toBe('completed');
-        expect(nodeStates.ask.outputs).toEqual({ answers: { q1: `number ${index}` } });
-        expect(await eventsOf(api, runId, 'interrupt.requested')).toHaveLength(1);
-        expect(await eventsOf(api, runId, 'interrupt.resolved')).toHaveLength(1);
+describe.each(storesFor('a host that is killed while it is answered'))(
+  'a host that is killed while it is answered, on %s',
+  (kind) => {
+    it('has lost no answer that it acknowledged, and asks nothing twice', async () => {
+      const folder = freshFolder();
+      const store = kind === 'postgres' ? { DATABASE_URL: await migratedDatabase(inject('postgresUrl')) } : {};
+      const start = (): Promise<HostProcess> =>
+        spawnHost({ CAPSTAN_DATA: folder.path, CAPSTAN_LEASE_MS: '600', ...store });
+      let host = await start();
+      try {
+        const runIds = await Promise.all(
+          Array.from(
+            { length: 12 },
+            async () => (await waitingRun(host.as('editor'), 'conformance-clarification')).runId,
+          ),
+        );
+        const [doomed, waiting] = [runIds.slice(0, 8), runIds.slice(8)];
+        const answers = await Promise.all(
+          doomed.map((runId, index) =>
+            resolve(host.as('editor'), runId, 'ask', { answers: { q1: `number ${index}` } }),
+          ),
+        );
+        host.signal('SIGKILL');
+        await host.exit;
+        expect(answers.map(({ status }) => status)).toEqual(doomed.map(() => 200));
+        host = await start();
+        const api = host.as('editor');
+        for (const [index, runId] of doomed.entries()) {
+          const { status, nodeStates } = await api.ended(runId);
+          expect(status).toBe('completed');
+          expect(nodeStates.ask.outputs).toEqual({ answers: { q1: `number ${index}` } });
+          expect(await eventsOf(api, runId, 'interrupt.requested')).toHaveLength(1);
+          expect(await eventsOf(api, runId, 'interrupt.resolved')).toHaveLength(1);
+        }
+        for (const runId of waiting) {
+          expect((await api.get(`/v1/runs/${runId}`)).body.status).toBe('waiting-input');
+          expect((await resolve(api, runId, 'ask', { answers: { q1: 'after all' } })).status).toBe(200);
+          expect((await api.ended(runId)).status).toBe('completed');
+          expect(await eventsOf(api, runId, 'interrupt.requested')).toHaveLength(1);
+        }
+      } finally {
+        host.signal('SIGKILL');
+        await host.exit;
+        folder.remove();
       }
-      for (const runId of waiting) {
-        expect((await api.get(`/v1/runs/${runId}`)).body.status).toBe('waiting-input');
-        expect((await resolve(api, runId, 'ask', { answers: { q1: 'after all' } })).status).toBe(200);
-        expect((await api.ended(runId)).status).toBe('completed');
-        expect(await eventsOf(api, runId, 'interrupt.requested')).toHaveLength(1);
-      }
-    } finally {
-      host.signal('SIGKILL');
-      await host.exit;
-      folder.remove();
-    }
-  });
-});
+    });
+  },
+);
 
 /** Answers as soon as there is something to answer. */
 async function answerOnceAsked(api: Api, runId: string): Promise<Answer> {

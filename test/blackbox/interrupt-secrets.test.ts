@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { Answer, Api } from '../support/api.ts';
 import { everythingAtRest } from '../support/at-rest.ts';
-import { freshDatabase, freshFolder } from '../support/database.ts';
+import { freshFolder, migratedDatabase } from '../support/database.ts';
 import { expression, node, register, workflow } from '../support/definitions.ts';
 import {
   approval,
@@ -35,7 +35,7 @@ describe.each(STORES)('secrets in answers, on %s', (kind) => {
   const api = (): Api => host.as('editor');
 
   beforeAll(async () => {
-    databaseUrl = kind === 'postgres' ? await freshDatabase(inject('postgresUrl')) : undefined;
+    databaseUrl = kind === 'postgres' ? await migratedDatabase(inject('postgresUrl')) : undefined;
     host = await spawnHost({
       CAPSTAN_DATA: folder.path,
       CAPSTAN_LOG: 'trace',

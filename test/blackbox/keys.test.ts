@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { ROLE_SCOPES, ROLES } from '../../src/protocol/trust/scopes.ts';
 import { type Answer, Api } from '../support/api.ts';
 import { everythingAtRest } from '../support/at-rest.ts';
-import { freshDatabase, freshFolder } from '../support/database.ts';
+import { freshDatabase, freshFolder, migratedDatabase } from '../support/database.ts';
 import { unique } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { startTestHost, type TestHost } from '../support/host.ts';
@@ -462,7 +462,7 @@ describe('a key of another host on the same database', () => {
 describe.each(STORES)('a key, on %s', (kind) => {
   it('is nowhere but in the answer that made it', async () => {
     const folder = freshFolder();
-    const databaseUrl = kind === 'postgres' ? await freshDatabase(inject('postgresUrl')) : undefined;
+    const databaseUrl = kind === 'postgres' ? await migratedDatabase(inject('postgresUrl')) : undefined;
     const host = await spawnHost({
       CAPSTAN_DATA: folder.path,
       CAPSTAN_LOG: 'trace',

@@ -1,12 +1,12 @@
 import { describe, expect, inject, it } from 'vitest';
 import type { WorkflowNode } from '../../src/protocol/running/workflows.ts';
 import type { Answer, Api } from '../support/api.ts';
-import { freshDatabase, freshFolder } from '../support/database.ts';
+import { freshFolder, migratedDatabase } from '../support/database.ts';
 import { expression, fixed, line, node, register, unique, variable, workflow } from '../support/definitions.ts';
 import type { TestHost } from '../support/host.ts';
 import { spawnHost } from '../support/process.ts';
 import { Receiver } from '../support/receiver.ts';
-import { onEachStore, onOneStore, STORES } from '../support/stores.ts';
+import { onEachStore, onOneStore, storesFor } from '../support/stores.ts';
 
 type Body = Answer['body'];
 
@@ -461,50 +461,53 @@ onEachStore('nodes that store values or start runs', (host) => {
   });
 });
 
-describe.each(STORES)('a host that is killed, on %s', (kind) => {
-  it('starts no child of an item twice, and gathers all results in order', async () => {
-    const folder = freshFolder();
-    const environment: Record<string, string> =
-      kind === 'sqlite'
-        ? { CAPSTAN_DATA: folder.path }
-        : {
-            CAPSTAN_DATA: folder.path,
-            DATABASE_URL: await freshDatabase(inject('postgresUrl')!),
-            CAPSTAN_LEASE_MS: '600',
-          };
-    let host = await spawnHost(environment);
-    try {
-      const child = await register(
-        host.as('editor'),
-        workflow(
-          [node('wait', 'core.delay', { config: { ms: 60 } }), setResult('variables.item + 1')],
-          line('wait', 'set'),
-        ),
-      );
-      const each = await register(
-        host.as('editor'),
-        workflow([
-          node('each', FOR_EACH, {
-            config: { workflowId: child, concurrency: 3 },
-            inputs: { array: variable('items') },
-          }),
-        ]),
-      );
-      const items = Array.from({ length: 30 }, (_, index) => index);
-      const runId = await host.as('editor').run(each, { inputs: { items } });
-      for (const count of [4, 13]) {
-        await host.as('editor').until(runId, (it: Body) => it.childRuns?.length >= count);
+describe.each(storesFor('a host that is killed between items'))(
+  'a host that is killed between items, on %s',
+  (kind) => {
+    it('starts no child of an item twice, and gathers all results in order', async () => {
+      const folder = freshFolder();
+      const environment: Record<string, string> =
+        kind === 'sqlite'
+          ? { CAPSTAN_DATA: folder.path }
+          : {
+              CAPSTAN_DATA: folder.path,
+              DATABASE_URL: await migratedDatabase(inject('postgresUrl')!),
+              CAPSTAN_LEASE_MS: '600',
+            };
+      let host = await spawnHost(environment);
+      try {
+        const child = await register(
+          host.as('editor'),
+          workflow(
+            [node('wait', 'core.delay', { config: { ms: 60 } }), setResult('variables.item + 1')],
+            line('wait', 'set'),
+          ),
+        );
+        const each = await register(
+          host.as('editor'),
+          workflow([
+            node('each', FOR_EACH, {
+              config: { workflowId: child, concurrency: 3 },
+              inputs: { array: variable('items') },
+            }),
+          ]),
+        );
+        const items = Array.from({ length: 30 }, (_, index) => index);
+        const runId = await host.as('editor').run(each, { inputs: { items } });
+        for (const count of [4, 13]) {
+          await host.as('editor').until(runId, (it: Body) => it.childRuns?.length >= count);
+          host.signal('SIGKILL');
+          await host.exit;
+          host = await spawnHost(environment);
+        }
+        const run = await host.as('editor').ended(runId);
+        expect(run.nodeStates.each.outputs.results).toEqual(items.map((item) => item + 1));
+        expect(run.childRuns).toHaveLength(items.length);
+      } finally {
         host.signal('SIGKILL');
         await host.exit;
-        host = await spawnHost(environment);
+        folder.remove();
       }
-      const run = await host.as('editor').ended(runId);
-      expect(run.nodeStates.each.outputs.results).toEqual(items.map((item) => item + 1));
-      expect(run.childRuns).toHaveLength(items.length);
-    } finally {
-      host.signal('SIGKILL');
-      await host.exit;
-      folder.remove();
-    }
-  });
-});
+    });
+  },
+);

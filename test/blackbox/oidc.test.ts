@@ -5,7 +5,7 @@ import { ROLE_SCOPES } from '../../src/protocol/trust/scopes.ts';
 import { realClock } from '../../src/system/real.ts';
 import { type Answer, Api } from '../support/api.ts';
 import { everythingAtRest } from '../support/at-rest.ts';
-import { freshDatabase, freshFolder } from '../support/database.ts';
+import { freshFolder, migratedDatabase } from '../support/database.ts';
 import { register, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { startTestHost, type TestHost } from '../support/host.ts';
@@ -352,7 +352,7 @@ describe('without keys of the issuer', () => {
 describe.each(STORES)('what a token says, on %s', (kind) => {
   it('is in no line of the log and nowhere at rest', async () => {
     const folder = freshFolder();
-    const databaseUrl = kind === 'postgres' ? await freshDatabase(inject('postgresUrl')) : undefined;
+    const databaseUrl = kind === 'postgres' ? await migratedDatabase(inject('postgresUrl')) : undefined;
     const host = await spawnHost({
       CAPSTAN_DATA: folder.path,
       CAPSTAN_LOG: 'trace',

@@ -1,7 +1,7 @@
 import { describe, expect, inject, it } from 'vitest';
 import type { WorkflowNode } from '../../src/protocol/running/workflows.ts';
 import type { Answer, Api } from '../support/api.ts';
-import { freshDatabase, freshFolder } from '../support/database.ts';
+import { freshFolder, migratedDatabase } from '../support/database.ts';
 import {
   connection,
   edge,
@@ -14,7 +14,7 @@ import {
   workflow,
 } from '../support/definitions.ts';
 import { spawnHost } from '../support/process.ts';
-import { onOneStore, STORES } from '../support/stores.ts';
+import { onOneStore, storesFor } from '../support/stores.ts';
 
 type Body = Answer['body'];
 
@@ -196,10 +196,10 @@ onOneStore(
   { outputLimits: LIMITS, maxRequestBodyBytes: 4_194_304 },
 );
 
-describe.each(STORES)('a run that would use up all memory, on %s', (kind) => {
+describe.each(storesFor('a run that would use up all memory'))('a run that would use up all memory, on %s', (kind) => {
   it('fails alone, on a host with the default limits and little memory', async () => {
     const folder = freshFolder();
-    const store = kind === 'postgres' ? { DATABASE_URL: await freshDatabase(inject('postgresUrl')!) } : {};
+    const store = kind === 'postgres' ? { DATABASE_URL: await migratedDatabase(inject('postgresUrl')!) } : {};
     const host = await spawnHost({
       CAPSTAN_DATA: folder.path,
       NODE_OPTIONS: '--max-old-space-size=256',

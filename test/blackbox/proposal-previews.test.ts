@@ -398,7 +398,7 @@ onEachStore(
 );
 
 describe('a host that dies during a preview', () => {
-  const { start, kill, newFolder } = killableHosts();
+  const { start, follow, kill, newStore } = killableHosts();
 
   it('is followed by one that goes on with the next pair, and asks no model again that has answered', async () => {
     const server = await ModelServer.open();
@@ -414,7 +414,7 @@ describe('a host that dies during a preview', () => {
           prices: { m: { input: 1, output: 1 } },
         },
       ];
-      const environment = { CAPSTAN_DATA: newFolder(), CAPSTAN_MODELS: JSON.stringify(models) };
+      const environment = { ...(await newStore('sqlite')), CAPSTAN_MODELS: JSON.stringify(models) };
       const first = await start(environment);
       const prompt = template({ text: 'How far?' });
       expect((await first.as('reviewer').post('/v1/prompts', prompt)).status).toBe(201);
@@ -446,7 +446,7 @@ describe('a host that dies during a preview', () => {
       await kill(first);
 
       server.on('m', (_asked, speech) => answers(speech));
-      const second = (await start(environment)).as('reviewer');
+      const second = (await follow(environment)).as('reviewer');
       const ended = await until(
         async () => (await second.get(path)).body,
         ({ state }) => state === 'done',

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { type Answer, Api } from '../support/api.ts';
 import { everythingAtRest } from '../support/at-rest.ts';
-import { freshDatabase, freshFolder } from '../support/database.ts';
+import { freshFolder, migratedDatabase } from '../support/database.ts';
 import {
   edge,
   expression,
@@ -57,7 +57,7 @@ describe.each(STORES)('secrets, on %s', (kind) => {
   const runs: { readonly api: Api; readonly runId: string }[] = [];
 
   beforeAll(async () => {
-    databaseUrl = kind === 'postgres' ? await freshDatabase(inject('postgresUrl')) : undefined;
+    databaseUrl = kind === 'postgres' ? await migratedDatabase(inject('postgresUrl')) : undefined;
     host = await spawnHost({
       CAPSTAN_DATA: folder.path,
       CAPSTAN_LOG: 'trace',

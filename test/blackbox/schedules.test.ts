@@ -4,7 +4,7 @@ import { everythingAtRest } from '../support/at-rest.ts';
 import { copiesOf, freshFolder, readStore, writeStore } from '../support/database.ts';
 import { node, register, unique, WORKFLOWS, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
-import { startTestHost, type TestHost } from '../support/host.ts';
+import { startHostWith, startTestHost, type TestHost } from '../support/host.ts';
 import { type HostProcess, spawnHost } from '../support/process.ts';
 import { onEachStore, STORES } from '../support/stores.ts';
 import { until } from '../support/until.ts';
@@ -399,8 +399,8 @@ describe('a slot', () => {
     await eachRuns(killed.as('editor'), ids, 1);
     await kill(killed);
 
-    const next = await spawnHost({ CAPSTAN_DATA: folder.path });
-    cleanUps.push(() => kill(next));
+    const next = await startHostWith({ CAPSTAN_DATA: folder.path });
+    cleanUps.push(next.stop);
     const api = next.as('editor');
     await eachRuns(api, ids, 2);
     for (const id of ids) {

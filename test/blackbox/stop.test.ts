@@ -5,14 +5,14 @@ import { Stream } from '../support/stream.ts';
 
 /** A host that stops in order loses nothing and has nothing to recover. */
 
-const { start, kill, stop, newFolder } = killableHosts();
+const { start, follow, stop, newStore } = killableHosts();
 
 describe('a host that is asked to stop', () => {
   it.each(['SIGTERM', 'SIGINT'] as const)(
     'by %s ends with 0, promptly, and its runs go on after the restart',
     async (signal) => {
-      const folder = newFolder();
-      let host = await start({ CAPSTAN_DATA: folder });
+      const environment = await newStore('sqlite');
+      const host = await start(environment);
       const api = host.as('editor');
       const runs = await Promise.all(
         Array.from({ length: 20 }, () => api.run('conformance-cancellable', { inputs: { delayMs: 700 } })),
@@ -24,34 +24,32 @@ describe('a host that is asked to stop', () => {
       expect(Date.now() - askedAt).toBeLessThan(10_000);
       await stream.ended();
       expect(stream.isComplete).toBe(true);
-      host = await start({ CAPSTAN_DATA: folder });
+      const next = await follow(environment);
       for (const runId of runs) {
-        expect((await host.as('editor').ended(runId)).status).toBe('completed');
-        const events = await host.as('editor').events(runId);
+        expect((await next.as('editor').ended(runId)).status).toBe('completed');
+        const events = await next.as('editor').events(runId);
         expectSoundLog(events);
         // Nothing was lost, so nothing had to be recovered.
         expect(events.map(({ type }) => type)).not.toContain('run.resumed');
       }
-      await kill(host);
     },
   );
 
   it('lets a step in flight finish, or takes it up again', { timeout: 60_000 }, async () => {
-    const folder = newFolder();
-    let host = await start({ CAPSTAN_DATA: folder });
+    const environment = await newStore('sqlite');
+    const host = await start(environment);
     const tokens = Array.from({ length: 20 }, (_, index) => `t${index} `);
     const configurable = { mockProvider: { id: 'stream-text', config: { tokens, delayMsPerToken: 40 } } };
     const runId = await host.as('test').run('conformance-stream-text', { configurable });
     const stream = await Stream.open(`${host.url}/v1/runs/${runId}/events?streamMode=messages`, KEYS.test.key);
     await stream.until((frames) => frames.length >= 2);
     await stop(host);
-    host = await start({ CAPSTAN_DATA: folder });
-    const snapshot = await host.as('test').ended(runId);
+    const next = await follow(environment);
+    const snapshot = await next.as('test').ended(runId);
     expect(snapshot).toMatchObject({
       status: 'completed',
       nodeStates: { ai: { outputs: { content: tokens.join('') } } },
     });
-    expectSoundLog(await host.as('test').events(runId));
-    await kill(host);
+    expectSoundLog(await next.as('test').events(runId));
   });
 });

@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto';
 import { afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { Answer, Api } from '../support/api.ts';
 import { everythingAtRest } from '../support/at-rest.ts';
-import { freshDatabase, freshFolder } from '../support/database.ts';
+import { freshFolder, migratedDatabase } from '../support/database.ts';
 import { line, node, register, unique, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { startTestHost } from '../support/host.ts';
 import { type HostProcess, spawnHost } from '../support/process.ts';
 import { type Arrival, Receiver, signatureOf } from '../support/receiver.ts';
-import { onEachStore, STORES, storesFor } from '../support/stores.ts';
+import { onEachStore, storesFor } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
 /** Webhooks over the wire: who may have one, what arrives, in which order, and what comes of receivers that fail. */
@@ -682,55 +682,58 @@ describe.each(storesFor('without the conformance switch'))('without the conforma
   });
 });
 
-describe.each(STORES)('a host that is killed, on %s', (kind) => {
-  it('between sending and writing down sends again, under the same delivery id', { timeout: 60_000 }, async () => {
-    const folder = freshFolder();
-    cleanUps.push(folder.remove);
-    const environment = {
-      CAPSTAN_DATA: folder.path,
-      CAPSTAN_LEASE_MS: '500',
-      CAPSTAN_LOG: 'trace',
-      ...(kind === 'postgres' ? { DATABASE_URL: await freshDatabase(inject('postgresUrl')) } : {}),
-    };
-    const start = async (): Promise<HostProcess> => {
-      const host = await spawnHost(environment);
-      cleanUps.push(async () => {
-        host.signal('SIGKILL');
-        await host.exit;
-      });
-      return host;
-    };
-    const first = await start();
-    const receiver = await receive();
-    receiver.say(() => undefined);
-    const api = first.as('editor');
-    const answer = await api.post('/v1/webhooks', { url: receiver.url, events: ['run.started', 'run.completed'] });
-    const { webhookId, secret } = answer.body;
-    const runId = await api.run('conformance-noop');
-    await api.ended(runId);
-    await receiver.count(1);
-    first.signal('SIGKILL');
-    await first.exit;
+describe.each(storesFor('a host that is killed while it delivers'))(
+  'a host that is killed while it delivers, on %s',
+  (kind) => {
+    it('between sending and writing down sends again, under the same delivery id', { timeout: 60_000 }, async () => {
+      const folder = freshFolder();
+      cleanUps.push(folder.remove);
+      const environment = {
+        CAPSTAN_DATA: folder.path,
+        CAPSTAN_LEASE_MS: '500',
+        CAPSTAN_LOG: 'trace',
+        ...(kind === 'postgres' ? { DATABASE_URL: await migratedDatabase(inject('postgresUrl')) } : {}),
+      };
+      const start = async (): Promise<HostProcess> => {
+        const host = await spawnHost(environment);
+        cleanUps.push(async () => {
+          host.signal('SIGKILL');
+          await host.exit;
+        });
+        return host;
+      };
+      const first = await start();
+      const receiver = await receive();
+      receiver.say(() => undefined);
+      const api = first.as('editor');
+      const answer = await api.post('/v1/webhooks', { url: receiver.url, events: ['run.started', 'run.completed'] });
+      const { webhookId, secret } = answer.body;
+      const runId = await api.run('conformance-noop');
+      await api.ended(runId);
+      await receiver.count(1);
+      first.signal('SIGKILL');
+      await first.exit;
 
-    receiver.say(() => 204);
-    const second = await start();
-    await receiver.until(hasEnded(runId));
-    const { arrivals } = receiver;
-    expect(arrivals.map(({ body }) => body.type)).toEqual(['run.started', 'run.started', 'run.completed']);
-    expect(deliveryIds(arrivals)[1]).toBe(deliveryIds(arrivals)[0]);
-    expect(arrivals[1]!.raw).toBe(arrivals[0]!.raw);
-    for (const arrival of arrivals) expect(arrival.headers['x-openwop-signature']).toBe(signatureOf(arrival, secret));
-    const deliveries = await untilDeliveries(second.as('editor'), webhookId, (all) => all.length === 2);
-    expect(deliveries.map(({ state, attempts }) => [state, attempts])).toEqual([
-      ['delivered', 1],
-      ['delivered', 1],
-    ]);
-    for (const output of [first.output(), second.output()]) {
-      expect(output).not.toContain(secret);
-      expect(output).not.toContain(receiver.url);
-    }
-  });
-});
+      receiver.say(() => 204);
+      const second = await start();
+      await receiver.until(hasEnded(runId));
+      const { arrivals } = receiver;
+      expect(arrivals.map(({ body }) => body.type)).toEqual(['run.started', 'run.started', 'run.completed']);
+      expect(deliveryIds(arrivals)[1]).toBe(deliveryIds(arrivals)[0]);
+      expect(arrivals[1]!.raw).toBe(arrivals[0]!.raw);
+      for (const arrival of arrivals) expect(arrival.headers['x-openwop-signature']).toBe(signatureOf(arrival, secret));
+      const deliveries = await untilDeliveries(second.as('editor'), webhookId, (all) => all.length === 2);
+      expect(deliveries.map(({ state, attempts }) => [state, attempts])).toEqual([
+        ['delivered', 1],
+        ['delivered', 1],
+      ]);
+      for (const output of [first.output(), second.output()]) {
+        expect(output).not.toContain(secret);
+        expect(output).not.toContain(receiver.url);
+      }
+    });
+  },
+);
 
 describe('two hosts on one database', () => {
   it('know of each other\u2019s webhooks at once, and deliver each event once', { timeout: 60_000 }, async () => {

@@ -184,7 +184,7 @@ onOneStore('a debug bundle', (host) => {
     );
     const by = host().as('test');
     await register(by, talk);
-    const tokens = Array.from({ length: 400 }, (_, index) => `${index} ${'ü'.repeat(1_100)}`);
+    const tokens = Array.from({ length: 100 }, (_, index) => `${index} ${'ü'.repeat(4_600)}`);
     const configurable = { mockProvider: { id: 'stream-text', config: { tokens } } };
     const runId = await done(talk.id, { configurable }, by);
     const { text, body } = await bundle(runId, '', by);

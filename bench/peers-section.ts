@@ -1,6 +1,6 @@
 /** What docs/performance.md says about Capstan beside other systems. */
 import { type Bar, barChart } from './bar-chart.ts';
-import type { PeerReport, PeerResult } from './peers.ts';
+import { type PeerReport, type PeerResult, WARM_UPS } from './peers.ts';
 import { median, spread } from './statistics.ts';
 import { table } from './table.ts';
 
@@ -89,7 +89,7 @@ function ratio(one: PeerResult, other: PeerResult): number {
 function method({ rounds, seconds, concurrency, machine, commit, fdatasyncMs, measuredAt, othersCores }: PeerReport) {
   return [
     `- ${rounds} rounds. In each, every program gets the load in turn: ${seconds} seconds with ${concurrency} runs at once, then`,
-    `  ${seconds / 5} with one at a time. All are started before the first round and warmed up with twice as much.`,
+    `  ${seconds / 5} with one at a time. All are started before the first round and warmed up with ${WARM_UPS} times as much.`,
     '- Every program gets one request for a run, which is answered when the run has ended: Capstan `POST',
     '  /v1/host/capstan/calls`; libraries stand behind the HTTP framework that Capstan has. “Polled” and other OpenWOP hosts get',
     '  at least two: POST, then long polls until the run has ended.',

@@ -180,6 +180,9 @@ export function peerOptions(args: readonly string[]): PeerOptions {
   };
 }
 
+/** Rounds of load before the first: V8 has compiled what a host of some size needs after tens of thousands of runs. */
+export const WARM_UPS = 4;
+
 /** Measures all of them in turn, round by round. */
 export async function measurePeers(options: PeerOptions): Promise<PeerReport> {
   const postgres = new LazyPostgres();
@@ -190,8 +193,8 @@ export async function measurePeers(options: PeerOptions): Promise<PeerReport> {
       const server = await peer.start(() => postgres.get());
       const lists = { runsPerSecond: [], aloneP50Ms: [], p99Ms: [], cpuPerRunUs: [] };
       contestants.push({ peer, server, result: { name: peer.name, about: peer.about, ...lists } });
-      await load(loadOf(peer, server, CONCURRENCY, options.seconds * 2));
-      await load(loadOf(peer, server, 1, (options.seconds / 5) * 2));
+      await load(loadOf(peer, server, CONCURRENCY, options.seconds * WARM_UPS));
+      await load(loadOf(peer, server, 1, (options.seconds / 5) * WARM_UPS));
     }
     for (let round = 1; round <= options.rounds; round++) {
       await untilQuiet(options.patienceMs);

@@ -183,7 +183,9 @@ function openStream({ url }: BenchServer, runId: string, onData: () => void): Pr
   return new Promise((resolve, reject) => {
     const socket = connect(Number(port), hostname);
     const ended = new Promise<void>((end) => socket.on('close', () => end()));
-    socket.write(`GET /v1/runs/${runId}/events HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer ${KEY}\r\n\r\n`);
+    socket.write(
+      `GET /v1/runs/${runId}/events HTTP/1.1\r\nhost: bench\r\nconnection: close\r\nauthorization: Bearer ${KEY}\r\n\r\n`,
+    );
     socket.on('error', reject).on('data', onData);
     socket.once('data', (answer) => {
       const [line = ''] = answer.toString('latin1').split('\r\n');

@@ -1,24 +1,21 @@
 // Plain JavaScript, because the `capstan` file uses it before it knows which Node it has.
+import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, join, relative } from 'node:path';
 
 /** What the program is made of, in a checkout. */
 const PROGRAM = ['src', 'scripts', 'package-lock.json'];
 /** What the console is made of. */
 export const CONSOLE = [...PROGRAM, 'console'];
 
-/** How many sources there are, how large they are together and when the newest was changed: another text after any change. */
+/** A digest of the names, sizes and times of change of the sources: another one after a change of any of them. */
 export function stateOfSources(root, places = PROGRAM) {
-  let files = 0;
-  let bytes = 0;
-  let newest = 0;
+  const digest = createHash('sha256');
   for (const path of places.flatMap((place) => filesAt(join(root, place)))) {
     const { size, mtimeMs } = statSync(path);
-    files++;
-    bytes += size;
-    newest = Math.max(newest, mtimeMs);
+    digest.update(`${relative(root, path)} ${size} ${mtimeMs}\n`);
   }
-  return `${files} files, ${bytes} bytes, ${new Date(newest).toISOString()}`;
+  return digest.digest('hex');
 }
 
 /** The files below a folder, without tests and what was built there; a file itself. */

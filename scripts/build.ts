@@ -13,7 +13,6 @@ import { bundlePortable, bundleProgram } from './bundle.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const DIST = join(ROOT, 'dist');
-
 const PAGES = join(ROOT, 'console', 'dist');
 
 if (!isOfTheseSources(ROOT, PAGES, CONSOLE)) await buildConsole();

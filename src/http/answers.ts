@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify';
 import type { Reply } from '../capabilities/request.ts';
 import { ERRORS, type ErrorEnvelope, type Refusal } from '../protocol/errors.ts';
 import { type Clock, withTimeout } from '../system/clock.ts';
+import { endLater } from '../system/end-later.ts';
 import { redactText, redactValue } from '../system/redaction.ts';
 
 /** The media type of JSON answers. */
@@ -106,11 +107,6 @@ async function sendNext(
     if (!(await withTimeout(clock, unreadMs, drained(raw)))) return 'unread';
   }
   return signal.aborted ? 'gone' : 'more';
-}
-
-/** Tells whoever makes the chunks that no more are wanted; it may be waiting for something that comes later. */
-function endLater(coming: AsyncIterator<string>): void {
-  coming.return?.(undefined).catch(() => {});
 }
 
 /** Settles, with true, when the caller has read what was sent, or has disconnected. */

@@ -340,7 +340,7 @@ function isLive(status: string | undefined): boolean {
 }
 
 /** The workflow's id as no index has it: its live runs are found sooner among all live runs than among all of its own. */
-const PAST_INDEX = `(workflow_id || '')`;
+const UNINDEXED_WORKFLOW = `(workflow_id || '')`;
 
 /** What a status says anyway, in the words of the index that has only such runs: those of the other statuses are many. */
 function indexedBy(status: string | undefined): string[] {
@@ -360,7 +360,7 @@ export function listRuns({ tenant, workspace }: Visibility, filter: RunFilter, l
   add((place) => `workspace = ${place}`, workspace);
   add((place) => `status = ${place}`, filter.status);
   where.push(...indexedBy(filter.status));
-  add((place) => `${isLive(filter.status) ? PAST_INDEX : 'workflow_id'} = ${place}`, filter.workflowId);
+  add((place) => `${isLive(filter.status) ? UNINDEXED_WORKFLOW : 'workflow_id'} = ${place}`, filter.workflowId);
   if (filter.workflowId === undefined) where.push(`workflow_id NOT IN ${MANAGEMENT_IDS}`);
   add((place) => `run_id >= ${place}`, filter.fromId);
   add((place) => `run_id < ${place}`, filter.beforeId);

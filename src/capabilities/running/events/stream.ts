@@ -7,6 +7,7 @@ import type { HeldRun } from '../../../runtime/run-row.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { RunRow, StoredEvent } from '../../../store/log.ts';
 import { sha256Hex } from '../../../system/digest.ts';
+import { endLater } from '../../../system/end-later.ts';
 import { follow } from './follow.ts';
 
 /** What a stream shows, and from where. */
@@ -81,11 +82,6 @@ function framesFrom(next: () => Promise<IteratorResult<string>>, end: () => void
     [Symbol.asyncIterator]: () => frames,
   };
   return frames;
-}
-
-/** Ends what may be waiting; it does so when the connection is closed. */
-function endLater(waiting: AsyncIterator<unknown>): void {
-  waiting.return?.(undefined).catch(() => {});
 }
 
 const isShown = (modes: readonly StreamMode[], { type }: StoredEvent): boolean =>

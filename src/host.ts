@@ -65,7 +65,7 @@ export interface RunningHost {
   readonly url: string;
   /** The owner's key that the first start creates. It is shown here and stored only as a hash. */
   readonly firstKey: string | undefined;
-  /** Whether no request is being answered and no work item is being handled. */
+  /** Whether no request is being answered and no work item is being handled; open event streams are mostly silent. */
   readonly isIdle: () => boolean;
   /** Says that it is not ready any more, and goes on to serve requests for as long as the settings say. */
   drain(): Promise<void>;
@@ -169,7 +169,7 @@ function runningHost(
   return {
     url: urlOf(server.app.server.address() as AddressInfo),
     firstKey,
-    isIdle: () => server.gate.inFlight === 0 && executor.inHand === 0,
+    isIdle: () => server.gate.inFlight === server.gate.streams && executor.inHand === 0,
     drain: async () => {
       readiness.isDraining = true;
       await sleep(runtime.clock, drainMs);

@@ -52,6 +52,8 @@ export interface Reply {
   readonly body?: unknown;
   readonly text?: string;
   readonly stream?: (signal: AbortSignal) => AsyncIterable<string>;
+  /** The stream waits for its turn by itself, before it makes a piece; otherwise each piece waits for one. */
+  readonly takesTurns?: boolean;
 }
 
 /** A change that the edge performs, together with the idempotency record of the reply that it results in. */

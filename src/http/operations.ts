@@ -7,9 +7,10 @@ import type { Runtime } from '../runtime/runtime.ts';
 import { ownerOf } from '../store/definitions.ts';
 import type { Unit } from '../store/sql.ts';
 import { TemporaryFailure } from '../system/temporary-failure.ts';
-import { envelopeOf, JSON_TYPE, sendRefusal, sendReply, statusOf } from './answers.ts';
+import { envelopeOf, JSON_TYPE, sendRefusal, sendReply, statusOf, writeHead } from './answers.ts';
 import { type Idempotency, isFinal, type KeyedRequest, type Replay, type Ticket } from './idempotency.ts';
 import { routerPath } from './router-path.ts';
+import type { Streams } from './streams.ts';
 import { validator } from './validation.ts';
 
 /** What every operation is mounted with. */
@@ -18,7 +19,7 @@ interface OperationOptions {
   readonly retention: Pick<Retention, 'expiry'>;
   readonly idempotency: Idempotency;
   readonly publicUrl: string | undefined;
-  readonly streamUnreadMs: number;
+  readonly streams: Streams;
   /** Takes a place for a stream. */
   readonly openStream: (request: FastifyRequest) => Refusal | undefined;
   /** Refuses a request whose body has not been read. */
@@ -54,18 +55,26 @@ function mount(app: FastifyInstance, route: BoundRoute, options: OperationOption
       const answer = await followUp(request, route, await answerOnce(request, route, check, options), options);
       if ('replay' in answer) return sendReplay(reply, answer);
       if (isRefusal(answer)) return sendRefusal(reply, answer);
-      const refusal = answer.stream && options.openStream(request);
-      if (refusal) return sendRefusal(reply, refusal);
-      const { runtime, streamUnreadMs: unreadMs } = options;
-      await sendReply(reply, answer, {
-        clock: runtime.clock,
-        signal: request.abort.signal,
-        turn: turnOf(request, options),
-        unreadMs,
-      });
+      if (answer.stream) return beginStream(request, reply, answer, options);
+      await sendReply(reply, answer);
       return reply;
     },
   });
+}
+
+function beginStream(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  answer: Reply,
+  options: OperationOptions,
+): FastifyReply {
+  const refusal = options.openStream(request);
+  if (refusal) return sendRefusal(reply, refusal);
+  const { signal } = request.abort;
+  writeHead(reply, answer);
+  const turn = answer.takesTurns ? undefined : turnOf(request, options);
+  options.streams.begin(reply, answer.stream!(signal), { signal, turn });
+  return reply;
 }
 
 /** Waits for the result of what a route accepted. The idempotency ticket is closed by then, so retries wait side by side. */

@@ -21,6 +21,7 @@ import { mountOperation } from './operations.ts';
 import type { PublicPage } from './pages.ts';
 import { requestLog } from './request-log.ts';
 import { routerPath } from './router-path.ts';
+import { Streams } from './streams.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -107,11 +108,13 @@ export function createServer(options: ServerOptions): Server {
   app.addHook('onResponse', requestLog({ clock, log, metrics: options.metrics, audit: audit.requests }));
 
   const idempotency = new Idempotency(store, clock);
+  const streams = new Streams({ clock, log, unreadMs: options.streamUnreadMs });
   for (const route of options.routes) {
     mountOperation(app, route, {
       ...options,
       retention,
       idempotency,
+      streams,
       openStream: gate.openStream,
       refuseUnread: gate.refuse,
     });

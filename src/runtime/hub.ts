@@ -11,7 +11,7 @@ type WorkListener = (workId: string, dueAt?: number) => void;
 export type AppendListener = (append: Append) => void;
 
 /** A server-sent event about a run that is not part of its log: only current subscribers receive it. */
-interface Notice {
+export interface Notice {
   readonly event: string;
   readonly data: string;
 }

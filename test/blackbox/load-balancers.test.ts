@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { POLL_MAX_S } from '../../src/capabilities/running/events/routes.ts';
 import { readConfig } from '../../src/config.ts';
-import { KEEP_ALIVE_MS } from '../../src/http/answers.ts';
+import { KEEP_ALIVE_MS } from '../../src/http/keep-alive.ts';
 import { startTestHost, type TestHost } from '../support/host.ts';
 
 /** The examples of load balancers say what hosts do: ports, probes and times are those of the code. */

@@ -1,5 +1,6 @@
 import { isTerminalEvent } from '../../../protocol/running/events.ts';
 import { isTerminalStatus } from '../../../protocol/running/runs.ts';
+import type { Notice } from '../../../runtime/hub.ts';
 import { throughOutage } from '../../../runtime/outage.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { RunRow, StoredEvent, Visibility } from '../../../store/log.ts';
@@ -23,6 +24,18 @@ interface FollowOptions {
   readonly waitMs?: number;
   /** Events that are read from the log at once, however long they are. */
   readonly page?: number;
+  /** Whether the reader wants to hear of notices: it gets an empty batch when there are some. */
+  readonly notices?: boolean;
+  /** Waits for the reader's turn, to read the log or to take what was appended until then. */
+  readonly turn?: (isToRead: boolean) => Promise<void>;
+}
+
+/** The events of a run in batches, and the notices about it that came meanwhile. */
+export interface Batches extends AsyncIterableIterator<StoredEvent[], undefined> {
+  /** Takes the notices that came since the last time. */
+  takeNotices(): readonly Notice[];
+  /** Ends the batches, also the one that somebody waits for. */
+  close(): void;
 }
 
 /**
@@ -30,19 +43,10 @@ interface FollowOptions {
  * that are appended. Ends with the run, when the signal aborts, or when the time is up.
  *
  * F1. Listening starts before the log is read, so no event is missed in between.
- * F2. Only the next sequence is ever yielded; if a gap is possible, the log is read.
+ * F2. Only the next sequence is ever given; if a gap is possible, the log is read.
  */
-export async function* follow(
-  runtime: Runtime,
-  { tenant, run_id }: RunRow,
-  options: FollowOptions,
-): AsyncGenerator<StoredEvent[]> {
-  const follower = new Follower(runtime, { tenant, runId: run_id }, options);
-  try {
-    yield* follower.batches();
-  } finally {
-    follower.close();
-  }
+export function follow(runtime: Runtime, { tenant, run_id }: RunRow, options: FollowOptions): Batches {
+  return new Follower(runtime, { tenant, runId: run_id }, options);
 }
 
 /** The first batch that `follow` would give, and the run after it; undefined if the caller cannot see the run. */
@@ -53,7 +57,7 @@ export async function firstBatch(
 ): Promise<PolledEvents | undefined> {
   const follower = new Follower(runtime, run, options);
   try {
-    const { value: events = [] } = await follower.batches().next();
+    const { value: events = [] } = await follower.next();
     const standing = await follower.standing();
     return standing && { status: standing.status, sequence: standing.sequence, events };
   } finally {
@@ -72,21 +76,30 @@ interface Standing {
   readonly sequence: number;
 }
 
-class Follower {
+const DONE = { done: true, value: undefined } as const;
+/** Notices that may wait for a slow reader. Further ones are dropped; they can still be listed. */
+const NOTICES_MAX = 1_000;
+
+/** No generator, because thousands of these wait at the same time: two generators and what they keep are a kilobyte. */
+class Follower implements Batches {
   readonly #runtime: Runtime;
   readonly #run: FollowedRun;
   readonly #options: FollowOptions;
   readonly #giveUpAt: number;
   readonly #stopListening: Cancel;
-  readonly #pages: LogPages;
-  /** Sequence of the last event that was yielded. */
+  readonly #stopNotices: Cancel | undefined;
+  /** The log, while it is read. */
+  #pages: LogPages | undefined;
+  /** Sequence of the last event that was given. */
   #position: number;
-  /** Events that were appended on this host and not yielded yet. */
+  /** Events that were appended on this host and not given yet. */
   #live: StoredEvent[] = [];
+  readonly #notices: Notice[] = [];
   /** Whether the log may have events that `#live` lacks. */
   #isBehind = true;
-  /** The run after the events that were yielded; undefined if they do not tell, or if nobody may see it. */
+  /** The run after the events that were given; undefined if they do not tell, or if nobody may see it. */
   #standing: Standing | undefined;
+  #isClosed = false;
   /** Ends the current wait. */
   #wake: () => void = () => {};
 
@@ -94,40 +107,60 @@ class Follower {
     this.#runtime = runtime;
     this.#run = run;
     this.#options = options;
-    const { after, signal, waitMs } = options;
-    this.#pages = new LogPages((sequence, limit) => this.#read(sequence, limit), PAGE);
+    const { after, signal, waitMs, notices } = options;
     this.#position = after;
     this.#giveUpAt = waitMs === undefined ? Number.POSITIVE_INFINITY : runtime.clock.now() + waitMs;
     this.#stopListening = runtime.hub.subscribe(run.runId, (events) => this.#onAppend(events));
+    this.#stopNotices = notices ? runtime.hub.onNotice(run.runId, (notice) => this.#onNotice(notice)) : undefined;
     signal.addEventListener('abort', this.#onAbort);
   }
 
-  close(): void {
-    this.#stopListening();
-    this.#options.signal.removeEventListener('abort', this.#onAbort);
+  [Symbol.asyncIterator](): this {
+    return this;
   }
 
-  /** The run after what was yielded; undefined if nobody may see it. */
+  close(): void {
+    this.#isClosed = true;
+    this.#stopListening();
+    this.#stopNotices?.();
+    this.#options.signal.removeEventListener('abort', this.#onAbort);
+    this.#wake();
+  }
+
+  async return(): Promise<IteratorReturnResult<undefined>> {
+    this.close();
+    return DONE;
+  }
+
+  takeNotices(): readonly Notice[] {
+    return this.#notices.splice(0);
+  }
+
+  /** The run after what was given; undefined if nobody may see it. */
   async standing(): Promise<Standing | undefined> {
     return this.#standing ?? this.#runtime.reader.row(this.#run, this.#run.runId);
   }
 
-  async *batches(): AsyncGenerator<StoredEvent[]> {
-    const { signal } = this.#options;
-    while (!signal.aborted) {
+  async next(): Promise<IteratorResult<StoredEvent[], undefined>> {
+    const { signal, turn } = this.#options;
+    while (!signal.aborted && !this.#isClosed) {
+      if (turn && (this.#isBehind || this.#live.length > 0)) await turn(this.#isBehind);
       const wasBehind = this.#isBehind;
       const batch = wasBehind ? ((await this.#patiently(() => this.#readLog())) ?? []) : this.#takeLive();
-      if (batch.length > 0) {
-        this.#position = batch.at(-1)!.sequence;
-        // Known before the reader gets the batch, who may empty it.
-        const isLast = batch.some(({ type }) => isTerminalEvent(type));
-        yield batch;
-        if (isLast) return;
-      } else if (!this.#isBehind) {
-        if (wasBehind && this.#hasEnded()) return;
-        if (!(await this.#waitForNew())) return;
-      }
+      if (batch.length > 0) return { done: false, value: this.#give(batch) };
+      if (this.#notices.length > 0) return { done: false, value: [] };
+      if (this.#isBehind) continue;
+      if ((wasBehind && this.#hasEnded()) || !(await this.#waitForNew())) break;
     }
+    this.close();
+    return DONE;
+  }
+
+  /** Nothing follows the end of a run. */
+  #give(batch: StoredEvent[]): StoredEvent[] {
+    this.#position = batch.at(-1)!.sequence;
+    if (batch.some(({ type }) => isTerminalEvent(type))) this.close();
+    return batch;
   }
 
   readonly #onAbort = (): void => this.#wake();
@@ -144,6 +177,11 @@ class Follower {
     this.#wake();
   }
 
+  #onNotice(notice: Notice): void {
+    if (this.#notices.length < NOTICES_MAX) this.#notices.push(notice);
+    this.#wake();
+  }
+
   #fallBehind(): void {
     this.#isBehind = true;
     this.#live = [];
@@ -154,12 +192,16 @@ class Follower {
     this.#isBehind = false;
     const { events, isFull } = await this.#page();
     if (isFull) this.#isBehind = true;
+    else this.#pages = undefined;
     return events;
   }
 
   async #page(): Promise<LogPage> {
     const { page } = this.#options;
-    if (page === undefined) return this.#pages.after(this.#position);
+    if (page === undefined) {
+      this.#pages ??= new LogPages((sequence, limit) => this.#read(sequence, limit), PAGE);
+      return this.#pages.after(this.#position);
+    }
     const events = await this.#read(this.#position, page);
     return { events, isFull: events.length === page };
   }

@@ -48,6 +48,7 @@ const streamRunEvents = operation({
     return {
       status: 200,
       headers: { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-cache', 'X-Accel-Buffering': 'no' },
+      takesTurns: true,
       stream: (signal) =>
         events.stream(row, { modes, bufferMs, after, notices: request.caller.scopes.has('feedback:read') }, signal),
     };

@@ -7,8 +7,7 @@ import type { HeldRun } from '../../../runtime/run-row.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { RunRow, StoredEvent } from '../../../store/log.ts';
 import { sha256Hex } from '../../../system/digest.ts';
-import { endLater } from '../../../system/end-later.ts';
-import { follow } from './follow.ts';
+import { type Batches, follow } from './follow.ts';
 
 /** What a stream shows, and from where. */
 export interface StreamRequest {
@@ -27,79 +26,61 @@ function frame(id: number, event: string, data: string): string {
 
 /** The frames of a stream: events, batches or snapshots, and notices between them. */
 export function streamFrames(runtime: Runtime, row: RunRow, request: StreamRequest, signal: AbortSignal): Frames {
-  const frames = logFrames(runtime, row, request, signal);
-  const isShown = request.notices && request.modes.some((mode) => mode === 'updates' || mode === 'debug');
-  return isShown ? withNotices(runtime, row, frames) : frames;
-}
-
-function logFrames(runtime: Runtime, row: RunRow, request: StreamRequest, signal: AbortSignal): Frames {
-  if (request.modes.includes('values')) return valueFrames(runtime, row, request, signal);
-  return request.bufferMs > 0 ? batchFrames(runtime, row, request, signal) : eventFrames(runtime, row, request, signal);
-}
-
-/** Notices that may wait for a slow reader. Further ones are dropped from the stream; they can still be listed. */
-const NOTICES_MAX = 1_000;
-
-/**
- * The frames with notices between them. A notice has no id, so `Last-Event-ID` stays a position in the log. It is no
- * generator, and neither are the frames of events: a generator keeps what it gave last for as long as it waits.
- */
-function withNotices({ hub }: Runtime, { run_id }: RunRow, frames: Frames): Frames {
-  const notices: string[] = [];
-  let coming: Promise<IteratorResult<string>> | undefined;
-  let wake = (): void => {};
-  const stopListening = hub.onNotice(run_id, ({ event, data }) => {
-    if (notices.length < NOTICES_MAX) notices.push(`event: ${event}\ndata: ${data}\n\n`);
-    wake();
+  const { turns } = runtime;
+  const { tenant } = row;
+  const { modes, bufferMs } = request;
+  const isSnapshots = modes.includes('values');
+  const batches = follow(runtime, row, {
+    after: isSnapshots ? Math.min(request.after, row.sequence) : request.after,
+    signal,
+    turn: (isToRead) => (isToRead ? turns.next(tenant) : turns.shared(tenant)),
+    notices: request.notices && modes.some((mode) => mode === 'updates' || mode === 'debug'),
   });
-  const next = async (): Promise<IteratorResult<string>> => {
-    coming ??= frames.next();
-    const noticed = new Promise<undefined>((resolve) => {
-      wake = () => resolve(undefined);
-    });
-    const arrived = notices.length > 0 ? undefined : await Promise.race([coming, noticed]);
-    if (!arrived) return { done: false, value: notices.splice(0).join('') };
-    coming = undefined;
-    if (arrived.done) stopListening();
-    return arrived;
-  };
-  return framesFrom(next, () => {
-    stopListening();
-    endLater(frames);
-  });
+  if (isSnapshots) return valueFrames(runtime, row, request, batches);
+  return bufferMs > 0 ? batchFrames(runtime, request, batches) : new EventFrames(batches, modes);
 }
 
 /** Frames of a stream, one after the other. */
-type Frames = AsyncIterableIterator<string>;
+type Frames = AsyncIterableIterator<string, undefined>;
 
-function framesFrom(next: () => Promise<IteratorResult<string>>, end: () => void): Frames {
-  const frames: Frames = {
-    next,
-    return: async () => {
-      end();
-      return { done: true, value: undefined };
-    },
-    [Symbol.asyncIterator]: () => frames,
-  };
-  return frames;
+/** Notices have no id, so `Last-Event-ID` stays a position in the log. */
+function noticeFrames(batches: Batches): string {
+  return batches
+    .takeNotices()
+    .map(({ event, data }) => `event: ${event}\ndata: ${data}\n\n`)
+    .join('');
 }
 
 const isShown = (modes: readonly StreamMode[], { type }: StoredEvent): boolean =>
   modes.some((mode) => modeIncludes(mode, type));
 
-function eventFrames(runtime: Runtime, row: RunRow, { modes, after }: StreamRequest, signal: AbortSignal): Frames {
-  const batches = follow(runtime, row, { after, signal });
-  const next = async (): Promise<IteratorResult<string>> => {
+/** Each event as a frame. No generator: it would keep what it gave last for as long as it waits. */
+class EventFrames implements Frames {
+  readonly #batches: Batches;
+  readonly #modes: readonly StreamMode[];
+
+  constructor(batches: Batches, modes: readonly StreamMode[]) {
+    this.#batches = batches;
+    this.#modes = modes;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<string, undefined>> {
     for (;;) {
-      const { done, value: batch } = await batches.next();
+      const { done, value: batch } = await this.#batches.next();
       if (done) return { done, value: undefined };
-      const text = framesOf(batch, modes);
-      // The events are not kept beside their text while the caller reads it.
-      batch.length = 0;
+      const text = noticeFrames(this.#batches) + framesOf(batch, this.#modes);
       if (text !== '') return { done: false, value: text };
     }
-  };
-  return framesFrom(next, () => endLater(batches));
+  }
+
+  async return(): Promise<IteratorReturnResult<undefined>> {
+    this.#batches.close();
+    return { done: true, value: undefined };
+  }
 }
 
 function framesOf(batch: readonly StoredEvent[], modes: readonly StreamMode[]): string {
@@ -118,22 +99,21 @@ function messageFrame({ sequence, body }: StoredEvent): string {
 
 /** Collects events into batches; an event that a person may be waiting for is sent at once. */
 async function* batchFrames(
-  runtime: Runtime,
-  row: RunRow,
-  request: StreamRequest,
-  signal: AbortSignal,
-): AsyncGenerator<string> {
-  const { clock } = runtime;
-  const batches = follow(runtime, row, { after: request.after, signal });
+  { clock }: Runtime,
+  { modes, bufferMs }: StreamRequest,
+  batches: Batches,
+): AsyncGenerator<string, undefined> {
   let batch: StoredEvent[] = [];
   let coming = batches.next();
   try {
     for (;;) {
-      const timer = batch.length > 0 ? timeout(request.bufferMs) : undefined;
+      const timer = batch.length > 0 ? timeout(bufferMs) : undefined;
       const arrived = await (timer ? Promise.race([coming, timer.passed]) : coming);
       timer?.cancel();
       if (arrived && !arrived.done) {
-        batch.push(...arrived.value.filter((event) => isShown(request.modes, event)));
+        const notices = noticeFrames(batches);
+        if (notices !== '') yield notices;
+        batch.push(...arrived.value.filter((event) => isShown(modes, event)));
         coming = batches.next();
       }
       const isDue = !arrived || arrived.done || batch.some(({ type }) => isUrgent(type));
@@ -144,7 +124,7 @@ async function* batchFrames(
       if (arrived?.done) return;
     }
   } finally {
-    endLater(batches);
+    batches.close();
   }
 
   function timeout(ms: number): { passed: Promise<undefined>; cancel: () => void } {
@@ -168,17 +148,21 @@ async function* valueFrames(
   runtime: Runtime,
   row: RunRow,
   { after }: StreamRequest,
-  signal: AbortSignal,
-): AsyncGenerator<string> {
-  const held = await runtime.reader.load(row, Math.min(after, row.sequence));
-  if (after >= 0 && !held.run.ended) yield snapshotFrame(held);
-  for await (const batch of follow(runtime, row, { after: held.run.sequence, signal })) {
-    const frames: string[] = [];
-    for (const event of batch) {
-      applyStored(held.run, event);
-      if (modeIncludes('values', event.type)) frames.push(snapshotFrame(held));
+  batches: Batches,
+): AsyncGenerator<string, undefined> {
+  try {
+    const held = await runtime.reader.load(row, Math.min(after, row.sequence));
+    if (after >= 0 && !held.run.ended) yield snapshotFrame(held);
+    for await (const batch of batches) {
+      const frames: string[] = [];
+      for (const event of batch) {
+        applyStored(held.run, event);
+        if (modeIncludes('values', event.type)) frames.push(snapshotFrame(held));
+      }
+      if (frames.length > 0) yield frames.join('');
     }
-    if (frames.length > 0) yield frames.join('');
+  } finally {
+    batches.close();
   }
 }
 

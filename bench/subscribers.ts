@@ -22,8 +22,8 @@ import { quantile } from './statistics.ts';
 
 const SUBSCRIBERS = 1_000;
 const EVENTS = 20;
-/** An idle host collects the garbage of opening streams within this time. */
-const SETTLE_MS = 15_000;
+/** Longer than the rest after which a host collects the garbage of opening streams (`src/system/memory.ts`). */
+const REST_MS = 310_000;
 const PAUSE_MS = 200;
 /** Milliseconds within which nearly all readers are to have an event. */
 export const P99_MAX_MS = 50;
@@ -91,17 +91,19 @@ async function followRun(host: BenchServer, readers: number): Promise<void> {
 }
 
 /** Streams of a run that waits: their memory at rest, and their delay while somebody answers. */
-export function measureStreams(options: GrowthOptions): Promise<Streams> {
+export async function measureStreams(options: GrowthOptions): Promise<Streams> {
   const count = partOf(options, SUBSCRIBERS);
   console.log(`\n${count.toLocaleString('en')} subscribers of one run`);
-  return withHost(options, (host) => streamsOf(host, count), ENVIRONMENT);
+  const delays = await withHost(options, (host) => delaysOf(host, count), ENVIRONMENT);
+  const kbEach = await memoryOfStreams(options, count);
+  console.log(`  ${kbEach.toFixed(1)} kB of memory for each idle stream (under ${STREAM_MAX_KB} wanted)`);
+  return { subscribers: count, kbEach, ...delays };
 }
 
-async function streamsOf(host: BenchServer, count: number): Promise<Streams> {
+async function delaysOf(host: BenchServer, count: number): Promise<Pick<Streams, 'p50Ms' | 'p99Ms'>> {
   await register(host, [GATES]);
   // The first streams make the host load and compile what streams need; they are not what a stream costs.
-  const warm = await api(host, 'POST', '/v1/runs', { workflowId: 'gates' });
-  const first = await subscribe(host, warm.runId, Math.ceil(count / 10));
+  await followRun(host, Math.ceil(count / 10));
   const { runId } = await api(host, 'POST', '/v1/runs', { workflowId: 'gates' });
   const delays = new Delays();
   const streams = await subscribe(host, runId, count, (reader) => delays.note(reader));
@@ -112,29 +114,35 @@ async function streamsOf(host: BenchServer, count: number): Promise<Streams> {
     // What follows the answer is on its way too, and is not to count for the next one.
     await pause(PAUSE_MS);
   }
-  const kbEach = await memoryOfStreams(host, count);
-  console.log(`  ${kbEach.toFixed(1)} kB of memory for each idle stream (under ${STREAM_MAX_KB} wanted)`);
-  for (const { close } of [...first, ...streams]) close();
+  for (const { close } of streams) close();
   const [p50Ms, p99Ms] = [quantile(delays.all, 0.5), quantile(delays.all, 0.99)];
   console.log(
     `  from the request to the reader: p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms` +
       ` (under ${P99_MAX_MS} wanted; the readers share the machine)`,
   );
-  return { subscribers: count, kbEach, p50Ms, p99Ms };
+  return { p50Ms, p99Ms };
 }
 
 /**
- * Resident memory for each stream of a run that waits. Three times as many as are there already: the first ones also
- * make the host take the memory that it needs for the garbage of opening them, however many there are.
+ * Resident memory for each stream of a run that waits: what a host with four times as many has more. Both rest at the
+ * same time.
  */
-async function memoryOfStreams(host: BenchServer, count: number): Promise<number> {
+async function memoryOfStreams(options: GrowthOptions, count: number): Promise<number> {
+  const [few, many] = await Promise.all(
+    [count, 4 * count].map((streams) => withHost(options, (host) => residentKb(host, streams), ENVIRONMENT)),
+  );
+  return (many! - few!) / (3 * count);
+}
+
+/** The memory of a host with so many streams, after a while in which nothing happens. */
+async function residentKb(host: BenchServer, count: number): Promise<number> {
+  await register(host, [GATES]);
   const { runId } = await api(host, 'POST', '/v1/runs', { workflowId: 'gates' });
   const streams = await subscribe(host, runId, count);
-  const before = await residentKb(host);
-  for (let more = 0; more < 3; more++) streams.push(...(await subscribe(host, runId, count)));
-  const kbEach = ((await residentKb(host)) - before) / (3 * count);
+  await pause(REST_MS);
+  const kb = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${host.pid}/status`, 'utf8'))?.[1]);
   for (const { close } of streams) close();
-  return kbEach;
+  return kb;
 }
 
 function approve(host: BenchServer, runId: string, gate: number): Promise<unknown> {
@@ -193,11 +201,6 @@ function openStream({ url }: BenchServer, runId: string, onData: () => void): Pr
       else reject(new Error(`a stream was refused: ${line}`));
     });
   });
-}
-
-async function residentKb({ pid }: BenchServer): Promise<number> {
-  await pause(SETTLE_MS);
-  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
 }
 
 function pause(ms: number): Promise<void> {

@@ -31,10 +31,13 @@ class ManualLoop {
     const due = this.#timers.filter(({ at }) => at <= this.time);
     this.#timers = this.#timers.filter(({ at }) => at > this.time);
     for (const { action } of due) action();
-    for (const action of this.#actions.splice(0)) {
-      action();
-      for (let tick = 0; tick < 5; tick++) await Promise.resolve();
-    }
+    for (let left = this.#actions.length; left > 0; left--) await this.action();
+  }
+
+  /** The next action of this turn of the loop, and what it sets off. */
+  async action(): Promise<void> {
+    this.#actions.shift()!();
+    for (let tick = 0; tick < 5; tick++) await Promise.resolve();
   }
 
   msOf(tenant: string, ms: number): number {
@@ -112,5 +115,30 @@ describe('turns', () => {
     for (let run = 0; run < 20; run++) void loop.work('only', 0);
     await loop.turn();
     expect(loop.taken).toHaveLength(20);
+  });
+
+  it('are shared by short pieces of a tenant, sixteen at a time', async () => {
+    const loop = new ManualLoop();
+    const begun: string[] = [];
+    const piece = (tenant: string): void => void loop.turns.shared(tenant).then(() => begun.push(tenant));
+    for (let reader = 0; reader < 40; reader++) piece('many');
+    piece('few');
+    const servedWith = async (): Promise<string[]> => {
+      await loop.action();
+      return begun.splice(0);
+    };
+    expect(await servedWith()).toEqual(Array(16).fill('many'));
+    await loop.turn();
+    expect(begun).toHaveLength(25);
+    expect(begun.indexOf('few')).toBeLessThan(17);
+  });
+
+  it('are not shared with what has begun', async () => {
+    const loop = new ManualLoop();
+    const first = loop.turns.shared('only');
+    expect(loop.turns.shared('only')).toBe(first);
+    await loop.turn();
+    await first;
+    expect(loop.turns.shared('only')).not.toBe(first);
   });
 });

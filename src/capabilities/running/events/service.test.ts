@@ -63,6 +63,61 @@ describe('following a run', () => {
   });
 });
 
+describe('following a run in turns', () => {
+  it('gives in one batch what is appended until the turn comes', async () => {
+    const row = await sleepingRun();
+    const turn = Promise.withResolvers<void>();
+    const batches = follow(runtime, row, {
+      after: row.sequence,
+      signal: forever,
+      turn: (isToRead) => (isToRead ? Promise.resolve() : turn.promise),
+    });
+    const next = batches.next();
+    await perform(runtime, () => runs.pause(ada, row.run_id, { drainPolicy: 'drain-current-node' }));
+    await perform(runtime, () => runs.cancel(ada, row.run_id));
+    turn.resolve();
+    const { value } = await next;
+    const last = (await events.row(ada, row.run_id))!;
+    expect(sequencesOf(value!).at(-1)).toBe(last.sequence);
+    expect((await batches.next()).done).toBe(true);
+  });
+});
+
+describe('notices', () => {
+  const notice = { event: 'run.annotated', data: '{}' };
+
+  it('come with an empty batch, to readers that want them', async () => {
+    const row = await sleepingRun();
+    const batches = follow(runtime, row, { after: row.sequence, signal: forever, notices: true });
+    const next = batches.next();
+    await Promise.resolve();
+    runtime.hub.publishNotice(row.run_id, notice);
+    expect(await next).toEqual({ done: false, value: [] });
+    expect(batches.takeNotices()).toEqual([notice]);
+    expect(batches.takeNotices()).toEqual([]);
+    batches.close();
+    expect(runtime.hub.hasNoticeListeners(row.run_id)).toBe(false);
+  });
+
+  it('wait for a slow reader in limited number', async () => {
+    const row = await sleepingRun();
+    const batches = follow(runtime, row, { after: row.sequence, signal: forever, notices: true });
+    for (let count = 0; count < 2_000; count++) runtime.hub.publishNotice(row.run_id, notice);
+    await batches.next();
+    expect(batches.takeNotices()).toHaveLength(1_000);
+    batches.close();
+  });
+});
+
+it('closing ends the wait of whoever follows', async () => {
+  const row = await sleepingRun();
+  const batches = follow(runtime, row, { after: row.sequence, signal: forever });
+  const next = batches.next();
+  await new Promise((resolve) => clock.soon(() => resolve(undefined)));
+  batches.close();
+  expect(await next).toEqual({ done: true, value: undefined });
+});
+
 const waiting = { waitMs: 1_000, signal: forever };
 
 describe('polling', () => {

@@ -202,6 +202,9 @@ export class Attempts {
     const all = inputs?.all ?? {};
     // A copy, because the run moves on while the node is working.
     const variables: JsonObject = Object.assign(Object.create(null), visibleVariables(run));
+    // Made when they are asked for: most nodes have none, and these are the larger part of a call.
+    let effects: Effects | undefined;
+    const makeEffects = (): Effects => this.#effectsFor({ tenant, workspace, run, node, attempt }, visit, signal);
     return {
       runId,
       owner,
@@ -231,7 +234,10 @@ export class Attempts {
         this.#learn(result);
         return result;
       },
-      effects: this.#effectsFor({ tenant, workspace, run, node, attempt }, visit, signal),
+      get effects() {
+        effects ??= makeEffects();
+        return effects;
+      },
       schemas: this.#runtime.schemas.of(tenant),
       budget: this.#guard.forOutput(),
       holder: {

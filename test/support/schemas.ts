@@ -40,10 +40,13 @@ export interface Schemas {
   payload(type: string): Check | undefined;
 }
 
+let loaded: Schemas | undefined;
+
 /** The protocol's published schemas where they lie beside the repository, else the project's own. */
 export function loadSchemas(): Schemas {
   const published = publishedSchemas();
-  return published ? bySchemasOf(published) : ownSchemas();
+  loaded ??= published ? bySchemasOf(published) : ownSchemas();
+  return loaded;
 }
 
 function bySchemasOf({ check, payload }: Published): Schemas {
@@ -72,10 +75,6 @@ function bySchemasOf({ check, payload }: Published): Schemas {
 }
 
 function ownSchemas(): Schemas {
-  const checkOf = (schema: object): Check => {
-    const { $id: _id, ...rest } = JSON.parse(JSON.stringify(schema)) as Record<string, unknown>;
-    return checkBy(newAjv().compile(rest));
-  };
   const rows = EVENTS as Record<string, { payload: object }>;
   return {
     from: 'the project',
@@ -99,6 +98,20 @@ function ownSchemas(): Schemas {
     toolDescriptor: checkOf(ToolDescriptor),
     payload: once((type) => rows[type] && checkOf(rows[type].payload)),
   };
+}
+
+/** The check by a schema of the project. It is compiled when it is first used: that takes longer than most tests that do. */
+function checkOf(schema: object): Check {
+  let check: Check | undefined;
+  return (value) => {
+    check ??= checkBy(newAjv().compile(withoutId(schema)));
+    return check(value);
+  };
+}
+
+function withoutId(schema: object): object {
+  const { $id: _id, ...rest } = JSON.parse(JSON.stringify(schema)) as Record<string, unknown>;
+  return rest;
 }
 
 /** The project builds its discovery document from its capabilities and has no schema of it: core.md 1.3 to 1.5. */

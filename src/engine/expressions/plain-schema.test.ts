@@ -17,6 +17,8 @@ const { schema } = fc.letrec<{ schema: unknown }>((tie) => {
     fc.record({ pattern: fc.constantFrom('^a', '(') }),
     fc.record({ properties: fc.dictionary(fc.string(), tie('schema'), { maxKeys: 2 }) }),
     fc.record({ items: tie('schema') }),
+    fc.record({ oneOf: fc.array(tie('schema'), { maxLength: 2 }) }),
+    fc.record({ allOf: fc.oneof(tie('schema'), fc.array(tie('schema'), { maxLength: 2 })) }),
   );
   return { schema: fc.tuple(keyword, keyword).map(([one, other]) => ({ ...one, ...other })) };
 });
@@ -35,6 +37,9 @@ describe('a plain schema', () => {
   it.each([
     [{ type: 'object', properties: { a: { type: 'string', minLength: 1 } }, required: ['a'] }, true],
     [{ type: 'array', items: { enum: ['x', 'y'] }, maxItems: 3 }, true],
+    [{ oneOf: [{ type: 'string' }, { type: 'object', required: ['a'] }] }, true],
+    [{ anyOf: [{ type: 'text' }] }, false],
+    [{ allOf: [] }, false],
     [{ $ref: '#/$defs/a', $defs: { a: {} } }, false],
     [{ properties: { a: { type: 'text' } } }, false],
     [{ required: ['a', 'a'] }, false],

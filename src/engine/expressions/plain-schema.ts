@@ -7,6 +7,8 @@ const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (val
 const isNumber = (value: unknown): boolean => Number.isFinite(value);
 const areNames = (value: unknown): boolean =>
   Array.isArray(value) && value.length > 0 && value.every(isText) && new Set(value).size === value.length;
+const arePlainSchemas = (value: unknown): boolean =>
+  Array.isArray(value) && value.length > 0 && value.every(isPlainSchema);
 
 /** What may stand under each keyword of a plain schema: in every dialect it means the same and is valid. */
 const KEYWORDS: Readonly<Record<string, (value: unknown) => boolean>> = {
@@ -18,6 +20,9 @@ const KEYWORDS: Readonly<Record<string, (value: unknown) => boolean>> = {
   additionalProperties: (value) => typeof value === 'boolean',
   items: isPlainSchema,
   enum: areNames,
+  oneOf: arePlainSchemas,
+  anyOf: arePlainSchemas,
+  allOf: arePlainSchemas,
   minimum: isNumber,
   maximum: isNumber,
   minLength: isCount,

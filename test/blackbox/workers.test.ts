@@ -78,7 +78,9 @@ onEachStore(
         (await who.get(TASKS)).body.items.filter((each: { typeId: string }) => each.typeId === typeId);
       const counted = async () =>
         (await owner().get(TYPES)).body.items.find((each: { typeId: string }) => each.typeId === typeId);
-      const [first, second] = [await started(typeId), await started(typeId)];
+      const first = await started(typeId);
+      await until(open, ({ length }) => length === 1);
+      const second = await started(typeId);
       await until(open, ({ length }) => length === 2);
       expect(await open()).toMatchObject([
         { runId: first, nodeId: 'a', state: 'waiting', pool: 'default' },

@@ -198,7 +198,7 @@ export class Attempts {
       children = [],
     } = state;
     const { tenant, workspace } = identity.subject;
-    const { runId, configurable, fork, owner } = run.facts;
+    const { runId, configurable, owner } = run.facts;
     const all = inputs?.all ?? {};
     // A copy, because the run moves on while the node is working.
     const variables: JsonObject = Object.assign(Object.create(null), visibleVariables(run));
@@ -240,15 +240,20 @@ export class Attempts {
       },
       schemas: this.#runtime.schemas.of(tenant),
       budget: this.#guard.forOutput(),
-      holder: {
-        tenant,
-        workspace,
-        commit: fork?.mode === 'replay' ? noSource : (unit) => this.#commitAfter(unit),
-        trace: () => traceAttempt(this.#runtime, { run, node, attempt }),
-      },
+      holder: this.#holderOf({ tenant, workspace, run, node, attempt }),
       sleep: (ms, other) => sleepUnlessAborted(this.#runtime, ms, other ? AbortSignal.any([signal, other]) : signal),
       emit: (...events) => this.#send(node.id, signal, ...events),
       emitStep: after(agentSteps, (event) => this.#send(node.id, signal, event)),
+    };
+  }
+
+  /** On whose behalf the node keeps something. A replay keeps nothing. */
+  #holderOf({ tenant, workspace, run, node, attempt }: EffectScope): NodeContext['holder'] {
+    return {
+      tenant,
+      workspace,
+      commit: run.facts.fork?.mode === 'replay' ? noSource : (unit) => this.#commitAfter(unit),
+      trace: () => traceAttempt(this.#runtime, { run, node, attempt }),
     };
   }
 

@@ -129,17 +129,19 @@ async function delaysOf(host: BenchServer, count: number): Promise<Pick<Streams,
  */
 async function memoryOfStreams(options: GrowthOptions, count: number): Promise<number> {
   const [few, many] = await Promise.all(
-    [count, 4 * count].map((streams) => withHost(options, (host) => residentKb(host, streams), ENVIRONMENT)),
+    [count, 4 * count].map((streams) =>
+      withHost(options, (host) => residentKb(host, streams, partOf(options, REST_MS)), ENVIRONMENT),
+    ),
   );
   return (many! - few!) / (3 * count);
 }
 
 /** The memory of a host with so many streams, after a while in which nothing happens. */
-async function residentKb(host: BenchServer, count: number): Promise<number> {
+async function residentKb(host: BenchServer, count: number, restMs: number): Promise<number> {
   await register(host, [GATES]);
   const { runId } = await api(host, 'POST', '/v1/runs', { workflowId: 'gates' });
   const streams = await subscribe(host, runId, count);
-  await pause(REST_MS);
+  await pause(restMs);
   const kb = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${host.pid}/status`, 'utf8'))?.[1]);
   for (const { close } of streams) close();
   return kb;

@@ -103,7 +103,7 @@ export async function measureStreams(options: GrowthOptions): Promise<Streams> {
 async function delaysOf(host: BenchServer, count: number): Promise<Pick<Streams, 'p50Ms' | 'p99Ms'>> {
   await register(host, [GATES]);
   // The first streams make the host load and compile what streams need; they are not what a stream costs.
-  await followRun(host, Math.ceil(count / 10));
+  await followRun(host, count);
   const { runId } = await api(host, 'POST', '/v1/runs', { workflowId: 'gates' });
   const delays = new Delays();
   const streams = await subscribe(host, runId, count, (reader) => delays.note(reader));

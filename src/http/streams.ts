@@ -66,19 +66,22 @@ export class Streams {
   async #send(raw: ServerResponse, coming: AsyncIterator<string>, sending: Sending): Promise<Sent> {
     let last: Sent = 'more';
     try {
-      while (last === 'more') last = await this.#sendNext(raw, coming, sending);
+      while (last === 'more') last = await this.#sendNext(raw, await coming.next(), sending);
     } finally {
       if (last !== 'whole') endLater(coming);
     }
     return last;
   }
 
-  /** Sends the next chunk. In a function of its own, so that nobody keeps a chunk while the next one is waited for. */
-  async #sendNext(raw: ServerResponse, coming: AsyncIterator<string>, { signal, turn }: Sending): Promise<Sent> {
+  /** Sends a chunk. In a function of its own, so that nobody keeps the chunk while the next one is waited for. */
+  async #sendNext(
+    raw: ServerResponse,
+    { done, value: chunk }: IteratorResult<string, unknown>,
+    { signal, turn }: Sending,
+  ): Promise<Sent> {
     const { clock, unreadMs } = this.#options;
-    const { done, value: chunk } = await coming.next();
     if (done) return signal.aborted ? 'gone' : 'whole';
-    await turn?.();
+    if (turn) await turn();
     for (let start = 0; start < chunk.length && !signal.aborted; start += PIECE_CHARACTERS) {
       if (write(raw, chunk.slice(start, start + PIECE_CHARACTERS))) continue;
       if (!(await withTimeout(clock, unreadMs, drained(raw)))) return 'unread';

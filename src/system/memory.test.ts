@@ -8,7 +8,7 @@ const CHECK_MS = 3_000;
 /** A process whose heap is grown and collected by hand. */
 function watched() {
   const clock = new ManualClock();
-  const process = { isIdle: true, bytes: 100 * MB, collections: 0 };
+  const process = { isIdle: true, bytes: 100 * MB, collections: 0, usedMs: 0 };
   const collect = (): void => {
     process.collections++;
     process.bytes = 50 * MB;
@@ -32,7 +32,11 @@ function watched() {
     process,
     check,
     expectRestAfterWork,
-    cancel: collectGarbageWhenIdle(() => process.isIdle, clock, heap),
+    cancel: collectGarbageWhenIdle(
+      () => process.isIdle,
+      { after: clock.after.bind(clock), processorMs: () => process.usedMs },
+      heap,
+    ),
   };
 }
 
@@ -53,5 +57,15 @@ it('collects the garbage of the start early, and later only after five minutes o
 it('waits for five minutes of rest before the first collection too, if the process was busy from its start', () => {
   const { expectRestAfterWork, cancel } = watched();
   expectRestAfterWork();
+  cancel();
+});
+
+it('does not take the pauses of a busy process for rest', () => {
+  const { process, check, cancel } = watched();
+  for (let checks = 0; checks < 200; checks++) {
+    process.usedMs += 0.2 * CHECK_MS;
+    check(1);
+  }
+  expect(process.collections).toBe(0);
   cancel();
 });

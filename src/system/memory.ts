@@ -9,6 +9,8 @@ const CHECK_EVERY_MS = 3_000;
  */
 const REST_MS = 5 * 60_000;
 const IDLE_CHECKS = REST_MS / CHECK_EVERY_MS;
+/** Processor time between two checks above which the process was busy: a check alone may fall into a pause. */
+const BUSY_MS = 0.1 * CHECK_EVERY_MS;
 /** Heap growth since the last collection below which another one is not worthwhile. */
 const GROWTH_BYTES = 32 * 1_024 * 1_024;
 
@@ -16,15 +18,25 @@ const GROWTH_BYTES = 32 * 1_024 * 1_024;
  * Runs a full garbage collection when the process has been idle and its heap has grown. V8's own collections at rest are
  * switched off: they begin after a second and drop compiled code, and still leave most of the memory of a busy hour.
  */
-export function collectGarbageWhenIdle(isIdle: () => boolean, clock: Pick<Clock, 'after'>, heap = heapOfV8()): Cancel {
+export function collectGarbageWhenIdle(
+  isIdle: () => boolean,
+  clock: Pick<Clock, 'after' | 'processorMs'>,
+  heap = heapOfV8(),
+): Cancel {
   // Not at once: it would delay the first requests, and a process that lives for seconds never needs it.
   let collectedBytes = 0;
   let idleChecks = 0;
   let hasWorked = false;
+  let usedMs = clock.processorMs?.() ?? 0;
+  const wasBusy = (): boolean => {
+    const before = usedMs;
+    usedMs = clock.processorMs?.() ?? 0;
+    return usedMs - before > BUSY_MS;
+  };
   let cancel: Cancel = () => {};
   const schedule = (): void => {
     cancel = clock.after(CHECK_EVERY_MS, () => {
-      idleChecks = isIdle() ? idleChecks + 1 : 0;
+      idleChecks = wasBusy() || !isIdle() ? 0 : idleChecks + 1;
       hasWorked ||= idleChecks === 0 || collectedBytes > 0;
       // Before the first work there is no compiled code to lose: the garbage of the start goes early.
       const isResting = idleChecks >= (hasWorked ? IDLE_CHECKS : 1);

@@ -88,6 +88,8 @@ describe('the proposal pages', () => {
     await page.getByRole('row', { name: body.installedArtifactRef }).getByRole('button', { name: 'Uninstall' }).click();
     await page.getByRole('dialog').getByText('There was nothing before it.').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Uninstall' }).click();
+    // While the dialog is open, nothing behind it has a role.
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
     await page.getByRole('row', { name: body.installedArtifactRef }).waitFor({ state: 'detached' });
     const { items } = (await host.as('editor').get(INSTALLED)).body;
     expect(items.map(({ ref }: { ref: string }) => ref)).not.toContain(body.installedArtifactRef);

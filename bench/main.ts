@@ -23,7 +23,7 @@ import { benchRegression, measurePeers, peerOptions } from './peers.ts';
 import { benchPostgres } from './postgres.ts';
 import { benchRedaction } from './redaction.ts';
 import { writePeers } from './report.ts';
-import { type BenchServer, KEY, startCapstan, startLimit } from './servers.ts';
+import { type BenchServer, KEY, REST_MS, startCapstan, startLimit } from './servers.ts';
 import { benchSkew } from './skew.ts';
 import { benchStart } from './start.ts';
 import { median } from './statistics.ts';
@@ -41,8 +41,6 @@ const RUNS = 6_000;
 const ROUNDS = 5;
 /** An idle host collects the garbage of its start within this time. */
 const SETTLE_MS = 5_000;
-/** Longer than the rest after which a host gives memory back that a load took (`src/system/memory.ts`). */
-const REST_MS = 310_000;
 
 const [only, ...args] = process.argv.slice(2);
 

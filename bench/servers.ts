@@ -8,6 +8,8 @@ import { fileURLToPath } from 'node:url';
 
 /** The key of the tenant that every load belongs to. */
 export const KEY = 'bench-key-of-alpha';
+/** Longer than the rest after which a host gives memory back that a load took (`src/system/memory.ts`). */
+export const REST_MS = 310_000;
 
 /** A program that a load is put on. */
 export interface BenchServer {

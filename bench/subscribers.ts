@@ -17,13 +17,11 @@ import {
   partOf,
   withHost,
 } from './growth.ts';
-import { type BenchServer, KEY } from './servers.ts';
+import { type BenchServer, KEY, REST_MS } from './servers.ts';
 import { quantile } from './statistics.ts';
 
 const SUBSCRIBERS = 1_000;
 const EVENTS = 20;
-/** Longer than the rest after which a host collects the garbage of opening streams (`src/system/memory.ts`). */
-const REST_MS = 310_000;
 const PAUSE_MS = 200;
 /** Milliseconds within which nearly all readers are to have an event. */
 export const P99_MAX_MS = 50;

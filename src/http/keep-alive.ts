@@ -9,7 +9,7 @@ const COMMENT = ':keepalive\n\n';
 /** Sends a text to one reader. */
 type Send = (text: string) => void;
 
-/** Sends comments to all event streams with one timer: thousands of timers would be most of what a silent stream keeps. */
+/** Sends comments to all event streams with one timer: one for each would add some hundred bytes to every silent stream. */
 export class KeepAlive {
   readonly #clock: Pick<Clock, 'after'>;
   readonly #groups = Array.from({ length: GROUPS }, () => new Set<Send>());

@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import Fastify from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { realClock } from '../system/real.ts';
@@ -61,5 +62,30 @@ describe('a stream that ends before its time', () => {
     broken.length = 0;
     await textOf('/failing/events');
     expect(broken).toEqual([{ err: new Error('the store is away') }]);
+  });
+
+  /** What a bare connection gets for requests that are sent together. */
+  const answersTo = (requests: string): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const socket = connect(Number(new URL(url).port), new URL(url).hostname);
+      let text = '';
+      socket.on('data', (data) => {
+        text += data.toString();
+      });
+      socket.on('error', reject).on('close', () => resolve(text));
+      socket.write(requests);
+    });
+
+  it('is whole, and in order, where requests share a connection', async () => {
+    const first = 'GET /whole/events HTTP/1.1\r\nhost: x\r\n\r\n';
+    const second = 'GET /whole/document HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n';
+    const text = await answersTo(first + second);
+    const [, events = '', document = ''] = text.split('HTTP/1.1 200 OK');
+    expect(events).toMatch(/3\r\n\[1,\r\n2\r\n2\]\r\n0\r\n\r\n$/);
+    expect(document).toMatch(/3\r\n\[1,\r\n2\r\n2\]\r\n0\r\n\r\n$/);
+  });
+
+  it('has no lengths of chunks for a caller that does not know them', async () => {
+    expect(await answersTo('GET /whole/document HTTP/1.0\r\n\r\n')).toMatch(/\r\n\r\n\[1,2\]$/);
   });
 });

@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import { type Clock, withTimeout } from '../system/clock.ts';
-import { endLater } from '../system/end-later.ts';
 import type { Log } from '../system/log.ts';
 import { KeepAlive } from './keep-alive.ts';
 
@@ -68,7 +67,8 @@ export class Streams {
     try {
       while (last === 'more') last = await this.#sendNext(raw, await coming.next(), sending);
     } finally {
-      if (last !== 'whole') endLater(coming);
+      // Not waited for: whoever makes the chunks may be busy until something else happens.
+      if (last !== 'whole') coming.return?.(undefined).catch(() => {});
     }
     return last;
   }

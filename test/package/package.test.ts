@@ -60,8 +60,9 @@ afterAll(() => {
   user.remove();
 });
 
+/** Runs npm with a cache of its own: in that of the user it looks at everything that was ever installed. */
 function npm(folder: string, ...args: string[]) {
-  return run('npm', args, { cwd: folder, maxBuffer: 16_777_216 });
+  return run('npm', [...args, '--cache', join(packed.path, 'cache')], { cwd: folder, maxBuffer: 16_777_216 });
 }
 
 function link(name: string): void {

@@ -1,4 +1,4 @@
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 
@@ -17,8 +17,8 @@ const withPostgres = {
 
 export default defineConfig({
   test: {
-    // Many tests wait for real time to pass, so there is work for one more than two cores.
-    maxWorkers: 3,
+    // Many tests wait for real time to pass, or for a program that they have started.
+    maxWorkers: availableParallelism() + 2,
     // Node loads the sources by itself, as it does in production: nothing is transformed, and no module is mocked.
     experimental: { viteModuleRunner: false, nodeLoader: false },
     projects: [

@@ -12,8 +12,30 @@ declare module 'vitest' {
   }
 }
 
-/** Starts a real PostgreSQL server for the tests of a project, and stops it when they are done. */
+interface RunningServer {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+/** The server of all projects in this process, and how many of them use it. */
+let running: Promise<RunningServer> | undefined;
+let users = 0;
+
+/** Starts a real PostgreSQL server for the first project that needs one, and stops it when the last one is done. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  users += 1;
+  running ??= start();
+  const { url, stop } = await running;
+  project.provide('postgresUrl', url);
+  return async () => {
+    users -= 1;
+    if (users > 0) return;
+    running = undefined;
+    await stop();
+  };
+}
+
+async function start(): Promise<RunningServer> {
   // Made by the server itself, so that it belongs to whichever user the server runs as.
   const folder = join(scratchFolder(), `capstan-postgres-${randomBytes(8).toString('hex')}`);
   const port = await freePort();
@@ -28,17 +50,19 @@ export default async function setup(project: TestProject): Promise<() => Promise
     createPostgresUser: process.getuid?.() === 0,
     // Tests make thousands of connections: to hash a password as often as usual costs as much as the rest of one.
     initdbFlags: ['--encoding=UTF8', '--locale=C', '--set', 'scram_iterations=1'],
-    // Nothing here has to outlive a power cut.
-    postgresFlags: ['-c', 'fsync=off', '-c', 'max_connections=200'],
+    // Nothing here has to outlive a power cut, and no database lives long enough to be tidied up.
+    postgresFlags: ['-c', 'fsync=off', '-c', 'max_connections=200', '-c', 'autovacuum=off'],
     onLog: () => {},
     onError: () => {},
   });
   await server.initialise();
   await server.start();
-  project.provide('postgresUrl', `postgres://postgres:postgres@127.0.0.1:${port}/postgres`);
-  return async () => {
-    await server.stop();
-    await rm(folder, { recursive: true, force: true });
+  return {
+    url: `postgres://postgres:postgres@127.0.0.1:${port}/postgres`,
+    stop: async () => {
+      await server.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
   };
 }
 

@@ -17,8 +17,8 @@ const withPostgres = {
 
 export default defineConfig({
   test: {
-    // Many tests wait for real time to pass, or for a program that they have started.
-    maxWorkers: availableParallelism() + 2,
+    // Many tests wait for real time to pass, or for a program that they have started. The database has room for so many.
+    maxWorkers: Math.min(availableParallelism() + 2, 8),
     // Node loads the sources by itself, as it does in production: nothing is transformed, and no module is mocked.
     experimental: { viteModuleRunner: false, nodeLoader: false },
     projects: [

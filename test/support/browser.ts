@@ -15,6 +15,10 @@ const FLAGS = [
   '--disable-component-update',
   '--disable-sync',
   '--no-first-run',
+  // One process and one thread less to talk to: pages are small, and the machine is busy with other tests.
+  '--enable-features=NetworkServiceInProcess2',
+  '--no-zygote',
+  '--num-raster-threads=1',
 ];
 
 export function launchBrowser(): Promise<Browser> {

@@ -183,9 +183,16 @@ export function listSubscribedTenants(): Statement {
 /** Kind of the work items that deliver; there is one for each webhook and run. */
 export const DELIVERY = 'webhook';
 
-/** The id of the work item of a webhook and a run; with a sequence, of the one that sends this event again. */
-export function deliveryWorkId(webhookId: string, runId: string, sequence?: number): string {
-  return [DELIVERY, webhookId, runId, ...(sequence === undefined ? [] : [sequence])].join(':');
+/** An event that is sent again. */
+interface SentAgain {
+  readonly sequence: number;
+  /** How often it was sent before: the item that did so last may be there for another moment. */
+  readonly attempts: number;
+}
+
+/** The id of the work item of a webhook and a run, or of the one that sends one event again. */
+export function deliveryWorkId(webhookId: string, runId: string, again?: SentAgain): string {
+  return [DELIVERY, webhookId, runId, ...(again ? [again.sequence, again.attempts] : [])].join(':');
 }
 
 /** The webhook and the run that a work item is about. */
@@ -319,11 +326,11 @@ export function findDelivery(tenant: string, webhookId: string, deliveryId: stri
 }
 
 /** Makes a delivery pending again. The expectation `delivery` fails if it is pending. */
-export function reopenDelivery(tenant: string, deliveryId: string, at: number): Write {
+export function reopenDelivery({ tenant, delivery_id, attempts }: DeliveryRow, at: number): Write {
   return {
     sql: `UPDATE deliveries SET state = 'pending', due_at = $1
-          WHERE delivery_id = $2 AND tenant = $3 AND state <> 'pending'`,
-    params: [at, deliveryId, tenant],
+          WHERE delivery_id = $2 AND tenant = $3 AND attempts = $4 AND state <> 'pending'`,
+    params: [at, delivery_id, tenant, attempts],
     expect: 1,
     expectation: 'delivery',
   };

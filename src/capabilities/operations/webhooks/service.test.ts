@@ -1,8 +1,12 @@
 import { afterAll, expect, it } from 'vitest';
 import { callerAs, openCapabilityHost } from '../../../../test/support/capability-host.ts';
+import { node, workflow } from '../../../../test/support/definitions.ts';
+import { registerShared } from '../../../../test/support/register-shared.ts';
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
 import { type Change, perform, unchanged } from '../../../runtime/change.ts';
 import { nextDue } from '../../../store/queue.ts';
+import { sql } from '../../../store/sql.ts';
+import { RunService } from '../../running/runs/service.ts';
 import { Subscribers } from './reactions.ts';
 import { listSubscribedTenants, recordAttempt, WEBHOOK_TABLES } from './records.ts';
 import { WebhookSealer } from './sealer.ts';
@@ -76,25 +80,44 @@ it('gets a new secret by rotation', async () => {
   expect(listed).toMatchObject({ secretFingerprint: after.secretFingerprint, url: URL_OF_RECEIVER });
 });
 
+/** An event that was not taken. */
+const deadLetter = (delivery_id: string, webhook_id: string, run_id: string) => ({
+  ...{ delivery_id, webhook_id, run_id },
+  tenant: 'alpha',
+  sequence: 3,
+  event_type: 'run.completed',
+  state: 'dead' as const,
+  attempted_at: host.clock.now(),
+  due_at: null,
+  status: 500,
+  error: null,
+  expires_at: host.clock.now() + 1_000,
+});
+
 it('refuses to send an event again whose run has expired, and adds no work item', async () => {
   const { webhookId } = await register();
-  const delivery = {
-    delivery_id: 'dlv-1',
-    webhook_id: webhookId,
-    tenant: 'alpha',
-    run_id: 'run-gone',
-    sequence: 3,
-    event_type: 'run.completed',
-    state: 'dead',
-    attempted_at: host.clock.now(),
-    due_at: null,
-    status: 500,
-    error: null,
-    expires_at: host.clock.now() + 1_000,
-  } as const;
-  await store.commit([recordAttempt(delivery)]);
+  await store.commit([recordAttempt(deadLetter('dlv-1', webhookId, 'run-gone'))]);
   expect(await webhooks.deliveries(ada, webhookId, { limit: 10 })).toMatchObject([{ state: 'dead', attempts: 1 }]);
   expect(await webhooks.redeliver(ada, webhookId, 'dlv-1')).toMatchObject({ refused: 'conflict' });
   expect(await webhooks.redeliver(ada, webhookId, 'dlv-2')).toMatchObject({ refused: 'not_found' });
   expect(await store.read(nextDue([]))).toEqual([{ due_at: null, suspect_at: null }]);
+});
+
+it('sends an event again while the work item that has just sent it is still there', async () => {
+  const { webhookId } = await register();
+  const definition = workflow([node('only', 'core.noop')]);
+  await registerShared(runtime, definition);
+  const request = { workflowId: definition.id, inputs: {}, configurable: {}, exclusive: false };
+  const { runId } = await done(() => new RunService(host, { models: [] }).create(ada, request));
+  await host.runToRest(runId);
+  const items = () => store.read(sql('SELECT work_id FROM work WHERE kind = $1', 'webhook'));
+  const letter = deadLetter('dlv-3', webhookId, runId);
+  for (const count of [1, 2]) {
+    await store.commit([recordAttempt(letter)]);
+    await done(() => webhooks.redeliver(ada, webhookId, 'dlv-3'));
+    expect(await items()).toHaveLength(count);
+    expect(await perform(runtime, () => webhooks.redeliver(ada, webhookId, 'dlv-3'))).toMatchObject({
+      refused: 'conflict',
+    });
+  }
 });

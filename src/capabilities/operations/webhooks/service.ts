@@ -182,14 +182,11 @@ export class WebhookService implements Webhooks {
     const run = await reader.row({ tenant }, run_id);
     if (!run) return RUN_GONE;
     const now = clock.now();
-    const workId = deliveryWorkId(webhookId, run_id, sequence);
+    const workId = deliveryWorkId(webhookId, run_id, row);
     const payload = JSON.stringify(
       newCursor(sequence - 1, { through: sequence, run: deliveredRun(this.#runtime, factsOf(run)) }),
     );
-    const writes = [
-      reopenDelivery(tenant, deliveryId, now),
-      ensureWork({ workId, kind: DELIVERY, tenant, payload, dueAt: 0 }),
-    ];
+    const writes = [reopenDelivery(row, now), ensureWork({ workId, kind: DELIVERY, tenant, payload, dueAt: 0 })];
     const redeliver = changeOf({ ...row, state: 'pending' as const, due_at: now }, writes, {
       announce: [() => hub.wakeWorkers(workId)],
       refusals: { delivery: PENDING },

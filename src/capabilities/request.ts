@@ -44,6 +44,17 @@ export interface Request<P = unknown, Q = unknown, B = unknown> {
   readonly signal: AbortSignal;
 }
 
+/**
+ * Pieces of a stream that need not be waited for: whoever sends them is told when there are some, and takes them. A
+ * thousand readers that wait keep no promises, and get an event without one.
+ */
+export interface LivePieces extends AsyncIterator<string, undefined> {
+  /** Tells once, in the reader's turn, that there may be something to take or that the end has come. */
+  whenMore(tell: () => void): void;
+  /** What can be taken at once; undefined if the next piece, or the end, has to be waited for. */
+  takeNow(): string | undefined;
+}
+
 /** What a route answers with when it does what was asked. */
 export interface Reply {
   readonly status: number;

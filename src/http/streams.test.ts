@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import Fastify from 'fastify';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { LivePieces } from '../capabilities/request.ts';
 import { realClock } from '../system/real.ts';
 import { JSON_TYPE } from './answers.ts';
 import { Streams } from './streams.ts';
@@ -87,5 +88,94 @@ describe('a stream that ends before its time', () => {
 
   it('has no lengths of chunks for a caller that does not know them', async () => {
     expect(await answersTo('GET /whole/document HTTP/1.0\r\n\r\n')).toMatch(/\r\n\r\n\[1,2\]$/);
+  });
+});
+
+describe('live pieces', () => {
+  const broken: unknown[] = [];
+  const log = { warn: (fact: unknown) => void broken.push(fact) };
+
+  /** Pieces that a test puts there: one is taken at a time, an error is thrown, and after the last the stream ends. */
+  class Pieces implements LivePieces {
+    readonly here: (string | Error)[] = [];
+    waited = 0;
+    isOver = false;
+    #tell: () => void = () => {};
+
+    put(...pieces: (string | Error)[]): void {
+      this.here.push(...pieces);
+      this.#tell();
+    }
+
+    end(): void {
+      this.isOver = true;
+      this.#tell();
+    }
+
+    [Symbol.asyncIterator](): this {
+      return this;
+    }
+
+    whenMore(tell: () => void): void {
+      this.#tell = () => {
+        this.#tell = () => {};
+        tell();
+      };
+      if (this.here.length > 0 || this.isOver) queueMicrotask(this.#tell);
+    }
+
+    takeNow(): string | undefined {
+      const piece = this.here.shift();
+      if (piece instanceof Error) throw piece;
+      return piece;
+    }
+
+    async next(): Promise<IteratorResult<string, undefined>> {
+      this.waited++;
+      const piece = this.here.shift();
+      return typeof piece === 'string' ? { done: false, value: piece } : { done: true, value: undefined };
+    }
+  }
+
+  /** A stream of such pieces, and the text that its reader gets of it. */
+  async function streamOf(pieces: Pieces, unreadMs = 10_000) {
+    const app = Fastify();
+    const streams = new Streams({ clock: realClock, log, unreadMs });
+    app.get('/', async (_request, reply) => {
+      streams.begin(reply.type('text/event-stream'), pieces, { signal: new AbortController().signal });
+      return reply;
+    });
+    onTestFinished(() => app.close());
+    return fetch(await app.listen({ port: 0 }));
+  }
+
+  const textOf = async (pieces: Pieces): Promise<string> =>
+    (await (await streamOf(pieces)).text()).replace(':\nretry: 1000\n\n', '');
+
+  it('are sent as they come, and those without text are left out', async () => {
+    const pieces = new Pieces();
+    pieces.put('one,');
+    const text = textOf(pieces);
+    await vi.waitFor(() => expect(pieces.waited).toBe(1));
+    for (const piece of ['two,', '', 'three']) pieces.put(piece);
+    pieces.end();
+    expect(await text).toBe('one,two,three');
+    expect(pieces.waited).toBe(2);
+  });
+
+  it('come whole to a reader who is slower than they are', async () => {
+    const pieces = new Pieces();
+    const long = Array.from({ length: 50 }, (_, index) => String(index % 10).repeat(100_000));
+    pieces.put('', ...long);
+    pieces.end();
+    expect(await textOf(pieces)).toBe(long.join(''));
+  });
+
+  it('end if one cannot be made, and that is logged', async () => {
+    broken.length = 0;
+    const pieces = new Pieces();
+    pieces.put('one', new Error('no such text'));
+    expect(await textOf(pieces)).toBe('one');
+    expect(broken).toEqual([{ err: new Error('no such text') }]);
   });
 });

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
-import { type Clock, withTimeout } from '../system/clock.ts';
+import type { LivePieces } from '../capabilities/request.ts';
+import { type Cancel, type Clock, withTimeout } from '../system/clock.ts';
 import type { Log } from '../system/log.ts';
 import { KeepAlive } from './keep-alive.ts';
 
@@ -35,10 +36,7 @@ export class Streams {
     this.#keepAlive = new KeepAlive(options.clock);
   }
 
-  /**
-   * Begins a stream; nobody waits for its end, because whoever did would be kept in memory with all that it knows. Event
-   * streams get keep-alive comments.
-   */
+  /** Begins a stream. Event streams get keep-alive comments. */
   begin(reply: FastifyReply, chunks: AsyncIterable<string>, sending: Sending): void {
     reply.hijack();
     const { raw } = reply;
@@ -46,48 +44,111 @@ export class Streams {
     raw.writeHead(reply.statusCode, reply.getHeaders() as Record<string, string>);
     raw.flushHeaders();
     if (isEventStream) write(raw, RECONNECT);
-    const stopKeepAlive = isEventStream ? this.#keepAlive.add((comment) => write(raw, comment)) : undefined;
-    this.#send(raw, chunks[Symbol.asyncIterator](), sending)
-      .catch((error: unknown): Sent => {
-        this.#options.log.warn({ err: error }, 'a stream broke off; its reader may connect again');
-        return 'broken';
-      })
-      .then((last) => {
-        stopKeepAlive?.();
-        end(raw, last, isEventStream, sending.signal);
-      });
+    const keepAlive = isEventStream ? this.#keepAlive : undefined;
+    new Sender(raw, chunks[Symbol.asyncIterator](), { ...this.#options, ...sending, keepAlive }).begin();
+  }
+}
+
+/** All that one stream is sent with. */
+interface SenderOptions extends StreamOptions, Sending {
+  readonly keepAlive: KeepAlive | undefined;
+}
+
+/**
+ * Sends one stream. Nobody waits for its end, because whoever did would be kept in memory with all that it knows; and
+ * while nothing comes, nothing waits here either, if its pieces are live.
+ */
+class Sender {
+  readonly #raw: ServerResponse;
+  readonly #coming: AsyncIterator<string>;
+  readonly #options: SenderOptions;
+  readonly #stopKeepAlive: Cancel | undefined;
+
+  constructor(raw: ServerResponse, coming: AsyncIterator<string>, options: SenderOptions) {
+    this.#raw = raw;
+    this.#coming = coming;
+    this.#options = options;
+    this.#stopKeepAlive = options.keepAlive?.add((comment) => write(raw, comment));
   }
 
-  /**
-   * Sends chunks as they come, no faster than the caller reads them. A caller that stops reading is cut off, so that
-   * nothing is kept for it: it can continue from the last event that it has.
-   */
-  async #send(raw: ServerResponse, coming: AsyncIterator<string>, sending: Sending): Promise<Sent> {
-    let last: Sent = 'more';
+  begin(): void {
+    void this.#sendOn();
+  }
+
+  /** Sends what was taken and not sent yet, then chunks as they come: to the end, or until live pieces tell of more. */
+  async #sendOn(rest?: string): Promise<void> {
+    let last: Sent = 'broken';
     try {
-      while (last === 'more') last = await this.#sendNext(raw, await coming.next(), sending);
-    } finally {
-      // Not waited for: whoever makes the chunks may be busy until something else happens.
-      if (last !== 'whole') coming.return?.(undefined).catch(() => {});
+      last = rest === undefined ? await this.#sendNext(await this.#coming.next()) : await this.#sendRest(rest);
+      while (last === 'more' && !isLive(this.#coming)) last = await this.#sendNext(await this.#coming.next());
+    } catch (error) {
+      this.#warn(error);
     }
-    return last;
+    if (last === 'more' && isLive(this.#coming)) this.#coming.whenMore(this.#sendLive);
+    else this.#end(last);
   }
 
   /** Sends a chunk. In a function of its own, so that nobody keeps the chunk while the next one is waited for. */
-  async #sendNext(
-    raw: ServerResponse,
-    { done, value: chunk }: IteratorResult<string, unknown>,
-    { signal, turn }: Sending,
-  ): Promise<Sent> {
-    const { clock, unreadMs } = this.#options;
+  async #sendNext({ done, value: chunk }: IteratorResult<string, unknown>): Promise<Sent> {
+    const { signal, turn } = this.#options;
     if (done) return signal.aborted ? 'gone' : 'whole';
     if (turn) await turn();
-    for (let start = 0; start < chunk.length && !signal.aborted; start += PIECE_CHARACTERS) {
-      if (write(raw, chunk.slice(start, start + PIECE_CHARACTERS))) continue;
-      if (!(await withTimeout(clock, unreadMs, drained(raw)))) return 'unread';
-    }
-    return signal.aborted ? 'gone' : 'more';
+    const rest = this.#write(chunk);
+    return rest === undefined ? this.#sent : this.#sendRest(rest);
   }
+
+  /**
+   * Sends the rest of a chunk when the caller has read what was sent before. A caller that stops reading is cut off, so
+   * that nothing is kept for it: it can continue from the last event that it has.
+   */
+  async #sendRest(chunk: string): Promise<Sent> {
+    const { clock, unreadMs } = this.#options;
+    for (let rest: string | undefined = chunk; rest !== undefined; rest = this.#write(rest)) {
+      if (!(await withTimeout(clock, unreadMs, drained(this.#raw)))) return 'unread';
+    }
+    return this.#sent;
+  }
+
+  readonly #sendLive = (): void => {
+    const live = this.#coming as LivePieces;
+    try {
+      const chunk = live.takeNow();
+      const rest = chunk === undefined ? undefined : this.#write(chunk);
+      if (chunk === undefined || rest !== undefined) void this.#sendOn(rest);
+      else live.whenMore(this.#sendLive);
+    } catch (error) {
+      this.#warn(error);
+      this.#end('broken');
+    }
+  };
+
+  /** Writes a chunk until the caller has to read first; then gives what is left, or undefined if all was taken. */
+  #write(chunk: string): string | undefined {
+    for (let start = 0; start < chunk.length && !this.#options.signal.aborted; start += PIECE_CHARACTERS) {
+      const end = start + PIECE_CHARACTERS;
+      if (!write(this.#raw, chunk.slice(start, end))) return chunk.slice(end);
+    }
+    return undefined;
+  }
+
+  get #sent(): Sent {
+    return this.#options.signal.aborted ? 'gone' : 'more';
+  }
+
+  #warn(error: unknown): void {
+    this.#options.log.warn({ err: error }, 'a stream broke off; its reader may connect again');
+  }
+
+  #end(last: Sent): void {
+    // Not waited for: whoever makes the chunks may be busy until something else happens.
+    if (last !== 'whole') this.#coming.return?.(undefined).catch(() => {});
+    this.#stopKeepAlive?.();
+    end(this.#raw, last, this.#options.keepAlive !== undefined, this.#options.signal);
+  }
+}
+
+function isLive(coming: AsyncIterator<string>): coming is LivePieces {
+  return 'takeNow' in coming;
 }
 
 /** What came of a chunk: there may be more, it was all, the caller is gone or has not read it, or there is none. */

@@ -34,6 +34,10 @@ interface FollowOptions {
 export interface Batches extends AsyncIterableIterator<StoredEvent[], undefined> {
   /** Takes the notices that came since the last time. */
   takeNotices(): readonly Notice[];
+  /** Tells once, in the reader's turn, that there may be something to take or that the end has come. */
+  whenMore(tell: () => void): void;
+  /** A batch that `next` would give at once, empty where there are only notices; undefined if `next` has to be asked. */
+  takeNow(): StoredEvent[] | undefined;
   /** Ends the batches, also the one that somebody waits for. */
   close(): void;
 }
@@ -76,6 +80,7 @@ interface Standing {
   readonly sequence: number;
 }
 
+const NOBODY_WAITS = (): void => {};
 const DONE = { done: true, value: undefined } as const;
 /** Notices that may wait for a slow reader. Further ones are dropped; they can still be listed. */
 const NOTICES_MAX = 1_000;
@@ -101,7 +106,7 @@ class Follower implements Batches {
   #standing: Standing | undefined;
   #isClosed = false;
   /** Ends the current wait. */
-  #wake: () => void = () => {};
+  #wake: () => void = NOBODY_WAITS;
 
   constructor(runtime: Runtime, run: FollowedRun, options: FollowOptions) {
     this.#runtime = runtime;
@@ -154,6 +159,25 @@ class Follower implements Batches {
     }
     this.close();
     return DONE;
+  }
+
+  takeNow(): StoredEvent[] | undefined {
+    if (this.#options.signal.aborted || this.#isClosed || this.#isBehind) return undefined;
+    const batch = this.#takeLive();
+    if (batch.length > 0) return this.#give(batch);
+    return this.#notices.length > 0 ? batch : undefined;
+  }
+
+  whenMore(tell: () => void): void {
+    if (this.#isAwaited) this.#whenNew(() => this.#tellInTurn(tell));
+    else this.#tellInTurn(tell);
+  }
+
+  /** Whoever is behind asks `next`, which waits for the turn to read. */
+  #tellInTurn(tell: () => void): void {
+    const { turn } = this.#options;
+    if (turn && !this.#isBehind) void turn(false).then(tell);
+    else tell();
   }
 
   /** Nothing follows the end of a run. */
@@ -235,26 +259,39 @@ class Follower implements Batches {
     return status === undefined || (isTerminalStatus(status) && sequence! <= this.#position);
   }
 
+  /** Whether there is nothing to give until something happens. */
+  get #isAwaited(): boolean {
+    const isQuiet = this.#live.length === 0 && this.#notices.length === 0 && !this.#isBehind;
+    return isQuiet && !this.#isClosed && !this.#options.signal.aborted;
+  }
+
   /** Waits until there may be new events; false if the time is up. */
   #waitForNew(): Promise<boolean> {
+    if (!this.#isAwaited) return Promise.resolve(true);
+    return new Promise((resolve) => this.#whenNew(resolve));
+  }
+
+  /** Tells once that there may be new events; with false if the time is up. */
+  #whenNew(tell: (isNew: boolean) => void): void {
     const { clock, store } = this.#runtime;
-    if (this.#live.length > 0 || this.#isBehind || this.#options.signal.aborted) return Promise.resolve(true);
     const pollAt = store.isShared ? clock.now() + POLL_EVERY_MS : Number.POSITIVE_INFINITY;
     const wakeAt = Math.min(pollAt, this.#giveUpAt);
-    return new Promise((resolve) => {
-      let cancel: Cancel = () => {};
-      const settle = (isNew: boolean): void => {
-        cancel();
-        this.#wake = () => {};
-        resolve(isNew);
-      };
+    const settle = (isNew: boolean): void => {
+      this.#wake = NOBODY_WAITS;
+      tell(isNew);
+    };
+    if (!Number.isFinite(wakeAt)) {
       this.#wake = () => settle(true);
-      if (!Number.isFinite(wakeAt)) return;
-      cancel = clock.after(Math.max(0, wakeAt - clock.now()), () => {
-        this.#isBehind = true;
-        settle(wakeAt !== this.#giveUpAt);
-      });
+      return;
+    }
+    const cancel = clock.after(Math.max(0, wakeAt - clock.now()), () => {
+      this.#isBehind = true;
+      settle(wakeAt !== this.#giveUpAt);
     });
+    this.#wake = () => {
+      cancel();
+      settle(true);
+    };
   }
 }
 

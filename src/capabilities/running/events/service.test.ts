@@ -83,6 +83,55 @@ describe('following a run in turns', () => {
   });
 });
 
+describe('following a run without waiting', () => {
+  it('tells when something was appended, which can be taken then, and that the end has come', async () => {
+    const row = await sleepingRun();
+    const batches = follow(runtime, row, { after: row.sequence, signal: forever });
+    expect(batches.takeNow(), 'the log has to be read first').toBe(undefined);
+    const first = batches.next();
+    await perform(runtime, () => runs.pause(ada, row.run_id, { drainPolicy: 'drain-current-node' }));
+    const given = sequencesOf((await first).value!);
+    const tell = vi.fn();
+    batches.whenMore(tell);
+    expect(tell).not.toHaveBeenCalled();
+    await perform(runtime, () => runs.cancel(ada, row.run_id));
+    expect(tell).toHaveBeenCalledOnce();
+    const taken = sequencesOf(batches.takeNow()!);
+    expect(taken[0]).toBe(given.at(-1)! + 1);
+    expect(taken.at(-1)).toBe((await events.row(ada, row.run_id))!.sequence);
+    batches.whenMore(tell);
+    expect(tell, 'of the end').toHaveBeenCalledTimes(2);
+    expect(batches.takeNow()).toBe(undefined);
+    expect((await batches.next()).done).toBe(true);
+  });
+
+  it('leaves a gap in what was appended to the log', async () => {
+    const row = await sleepingRun();
+    const batches = follow(runtime, row, { after: row.sequence, signal: forever });
+    const first = batches.next();
+    await perform(runtime, () => runs.pause(ada, row.run_id, { drainPolicy: 'drain-current-node' }));
+    await first;
+    runtime.hub.publish(row.run_id);
+    expect(batches.takeNow(), 'another host has appended').toBe(undefined);
+    batches.close();
+  });
+
+  it('tells of notices, which come with an empty batch', async () => {
+    const row = await sleepingRun();
+    const batches = follow(runtime, row, { after: row.sequence, signal: forever, notices: true });
+    const first = batches.next();
+    await perform(runtime, () => runs.pause(ada, row.run_id, { drainPolicy: 'drain-current-node' }));
+    await first;
+    const tell = vi.fn();
+    batches.whenMore(tell);
+    runtime.hub.publishNotice(row.run_id, { event: 'run.annotated', data: '{}' });
+    expect(tell).toHaveBeenCalledOnce();
+    expect(batches.takeNow()).toEqual([]);
+    expect(batches.takeNotices()).toHaveLength(1);
+    batches.close();
+  });
+});
+
 describe('notices', () => {
   const notice = { event: 'run.annotated', data: '{}' };
 

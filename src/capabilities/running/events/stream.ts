@@ -7,6 +7,7 @@ import type { HeldRun } from '../../../runtime/run-row.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { RunRow, StoredEvent } from '../../../store/log.ts';
 import { sha256Hex } from '../../../system/digest.ts';
+import type { LivePieces } from '../../request.ts';
 import { type Batches, follow } from './follow.ts';
 
 /** What a stream shows, and from where. */
@@ -55,7 +56,7 @@ const isShown = (modes: readonly StreamMode[], { type }: StoredEvent): boolean =
   modes.some((mode) => modeIncludes(mode, type));
 
 /** Each event as a frame. No generator: it would keep what it gave last for as long as it waits. */
-class EventFrames implements Frames {
+class EventFrames implements Frames, LivePieces {
   readonly #batches: Batches;
   readonly #modes: readonly StreamMode[];
 
@@ -72,9 +73,22 @@ class EventFrames implements Frames {
     for (;;) {
       const { done, value: batch } = await this.#batches.next();
       if (done) return { done, value: undefined };
-      const text = noticeFrames(this.#batches) + framesOf(batch, this.#modes);
+      const text = this.#framesOf(batch);
       if (text !== '') return { done: false, value: text };
     }
+  }
+
+  whenMore(tell: () => void): void {
+    this.#batches.whenMore(tell);
+  }
+
+  takeNow(): string | undefined {
+    const batch = this.#batches.takeNow();
+    return batch && this.#framesOf(batch);
+  }
+
+  #framesOf(batch: readonly StoredEvent[]): string {
+    return noticeFrames(this.#batches) + framesOf(batch, this.#modes);
   }
 
   async return(): Promise<IteratorReturnResult<undefined>> {

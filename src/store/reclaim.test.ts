@@ -9,7 +9,6 @@ import type { Migration, Store } from './store.ts';
 /** Goal: deleting rows frees disk space. Method: fill a store, delete its rows and measure the file. */
 
 const TABLE: Migration = { id: 'test/0001', statements: ['CREATE TABLE items (id BIGINT PRIMARY KEY, body TEXT)'] };
-/** Enough rows to make SQLite checkpoint the write-ahead log into the file. */
 const ROWS = 6_000;
 
 describe('the SQLite file', () => {
@@ -24,6 +23,9 @@ describe('the SQLite file', () => {
     const body = 'x'.repeat(4_000);
     const write = (id: number) => ({ sql: 'INSERT INTO items (id, body) VALUES ($1, $2)', params: [id, body] });
     await store.commit(Array.from({ length: ROWS }, (_, id) => write(id)));
+    // Closing moves the rows from the write-ahead log into the file.
+    await store.close();
+    await open();
   };
   const remove = (from: number): Promise<unknown> =>
     store.commit([{ sql: 'DELETE FROM items WHERE id >= $1', params: [from] }]);

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../system/clock.ts';
+import type { Log } from '../system/log.ts';
 import type { Connection } from './sqlite-connection.ts';
 import { FileGuard } from './sqlite-folder.ts';
 import { StoreFailure } from './store.ts';
+import { WalCheckpoints } from './wal-checkpoints.ts';
 import { type FlushFile, WalFlush } from './wal-flush.ts';
 
 /** What makes sure that the database file is there, is ours and is on the disk, at each step of a read or a commit. */
@@ -17,6 +19,8 @@ export interface Custody {
   afterCommit(isWritten: boolean): Promise<void> | undefined;
   /** Settles when what was read is on the disk. */
   settled(): Promise<void> | undefined;
+  /** To be called before the database is closed. */
+  end(): Promise<void> | undefined;
   /** To be called when the database is closed. */
   close(): void;
 }
@@ -28,8 +32,16 @@ export const NO_CUSTODY: Custody = {
   inTransaction: () => {},
   afterCommit: () => undefined,
   settled: () => undefined,
+  end: () => undefined,
   close: () => {},
 };
+
+/** What a file is kept with. */
+interface CustodyOptions {
+  readonly clock: Clock;
+  readonly log?: Pick<Log, 'warn'> | undefined;
+  readonly flushFile?: FlushFile;
+}
 
 /** The custody of a database file that the process owns, once it has its write-ahead log. */
 export class FileCustody implements Custody {
@@ -37,16 +49,14 @@ export class FileCustody implements Custody {
   readonly #ownership: Ownership;
   readonly #guard: FileGuard;
   readonly #wal: WalFlush;
+  readonly #checkpoints: WalCheckpoints;
 
-  constructor(
-    connection: Connection,
-    file: string,
-    { clock, flushFile }: { readonly clock: Clock; readonly flushFile?: FlushFile },
-  ) {
+  constructor(connection: Connection, file: string, { clock, log, flushFile }: CustodyOptions) {
     this.#clock = clock;
     this.#ownership = new Ownership(connection);
     this.#guard = new FileGuard(file);
     this.#wal = new WalFlush(`${file}-wal`, clock, flushFile);
+    this.#checkpoints = new WalCheckpoints(file, connection, { clock, log });
   }
 
   check(): void {
@@ -67,14 +77,20 @@ export class FileCustody implements Custody {
     if (isWritten) await this.#wal.flush();
     // After the commit, and before anybody is told: what went into a deleted file is not acknowledged.
     this.#guard.check();
+    this.#checkpoints.afterCommit(() => this.#wal.pages);
   }
 
   settled(): Promise<void> {
     return this.#wal.settled();
   }
 
+  end(): Promise<void> {
+    return this.#checkpoints.end();
+  }
+
   close(): void {
     this.#wal.close();
+    this.#checkpoints.close();
   }
 }
 

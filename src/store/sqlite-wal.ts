@@ -60,22 +60,33 @@ function framesOf(wal: Buffer): { readonly starts: number[]; readonly frameBytes
 /** Bytes of the shared-memory index that say how far a log goes. */
 export const INDEX_HEADER_BYTES = 48;
 
+/** How many frames a log has, by its shared-memory index. */
+export function framesIn(index: Buffer): number {
+  return wordIn(index, 16);
+}
+
+function wordIn(index: Buffer, at: number): number {
+  return endianness() === 'BE' ? index.readUInt32BE(at) : index.readUInt32LE(at);
+}
+
 /**
  * The part of a write-ahead log that SQLite reads, by its shared-memory index, if every frame of it is what was written;
  * undefined if one is not.
  */
 export function wholeWal(wal: Buffer, index: Buffer): Buffer | undefined {
   if (wal.length < HEADER_BYTES || index.length < INDEX_HEADER_BYTES) return undefined;
-  const read = endianness() === 'BE' ? (at: number) => index.readUInt32BE(at) : (at: number) => index.readUInt32LE(at);
   const frameBytes = FRAME_HEADER_BYTES + wal.readUInt32BE(8);
-  const frames = read(16);
+  const frames = framesIn(index);
   const end = HEADER_BYTES + frames * frameBytes;
   if (end > wal.length) return undefined;
   const starts = Array.from({ length: frames }, (_, frame) => HEADER_BYTES + frame * frameBytes);
   if (starts.some((at) => !hasSalts(wal, at)) || countValid(wal, starts, frameBytes) < frames) return undefined;
   const last = starts.at(-1);
   // The index knows the checksum of the last frame, so an older log in the same place is not taken for it.
-  if (last !== undefined && (wal.readUInt32BE(last + 16) !== read(24) || wal.readUInt32BE(last + 20) !== read(28))) {
+  if (
+    last !== undefined &&
+    (wal.readUInt32BE(last + 16) !== wordIn(index, 24) || wal.readUInt32BE(last + 20) !== wordIn(index, 28))
+  ) {
     return undefined;
   }
   return wal.subarray(0, end);

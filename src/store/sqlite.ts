@@ -14,6 +14,7 @@ import { type Custody, FileCustody, NO_CUSTODY } from './sqlite-custody.ts';
 import { lockFolder, privateDatabase } from './sqlite-folder.ts';
 import { lostInWal } from './sqlite-wal.ts';
 import { type Migration, type Store, StoreFailure, statementsFor } from './store.ts';
+import { PAGES_WITHOUT_THREAD } from './wal-checkpoints.ts';
 import { type FlushFile, rewriteWal } from './wal-flush.ts';
 
 /** Options of the embedded store. */
@@ -30,8 +31,6 @@ interface SqliteOptions {
   readonly flushFile?: FlushFile;
 }
 
-/** Size of the write-ahead log, in pages, at which SQLite checkpoints it. */
-const WAL_PAGES_MAX = 4_000;
 const PAGE_CACHE_KIB = 32_768;
 /**
  * SQLite reuses free pages, so a VACUUM pays off only if there are many of them, in number and as a share of the file.
@@ -90,7 +89,7 @@ function connect(file: string, clock: Clock): Connection {
 function prepare(connection: Connection, { folder, clock, migrations, log }: SqliteOptions): void {
   connection.exec('PRAGMA journal_mode = WAL');
   connection.exec('PRAGMA synchronous = NORMAL');
-  connection.exec(`PRAGMA wal_autocheckpoint = ${WAL_PAGES_MAX}`);
+  connection.exec(`PRAGMA wal_autocheckpoint = ${PAGES_WITHOUT_THREAD}`);
   connection.exec(`PRAGMA cache_size = -${PAGE_CACHE_KIB}`);
   checkPages(connection, folder);
   migrate(connection, migrations, clock.now());
@@ -133,7 +132,8 @@ function storeOn(connection: Connection, custody: Custody, { clock, meter, compa
       compact();
     },
     close: () => {
-      closed ??= group.drained().then(() => {
+      closed ??= group.drained().then(async () => {
+        await custody.end();
         close();
         custody.close();
       });

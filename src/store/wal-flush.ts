@@ -1,7 +1,7 @@
 import { closeSync, fdatasync, fsyncSync, openSync, readFileSync, readSync, writeSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { type Clock, sleep } from '../system/clock.ts';
-import { INDEX_HEADER_BYTES, readableWal, wholeWal } from './sqlite-wal.ts';
+import { framesIn, INDEX_HEADER_BYTES, readableWal, wholeWal } from './sqlite-wal.ts';
 import { StoreFailure } from './store.ts';
 
 /** Writes what the system holds of an open file to the disk. */
@@ -43,6 +43,11 @@ export class WalFlush {
       this.#failure = new StoreFailure(FAILED, { cause: error });
       await this.#flushAgain(error);
     }
+  }
+
+  /** How many pages the log has. */
+  get pages(): number {
+    return framesIn(this.#readIndex());
   }
 
   /** Throws while something is committed that the disk does not have. */

@@ -1,0 +1,94 @@
+import { closeSync, existsSync, openSync, readSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { freshFolder } from '../../test/support/database.ts';
+import { ManualClock } from '../../test/support/manual-clock.ts';
+import { realClock } from '../system/real.ts';
+import { openSqlite } from './sqlite.ts';
+import type { Connection } from './sqlite-connection.ts';
+import type { Migration } from './store.ts';
+import { PAGES_WITHOUT_THREAD, WalCheckpoints } from './wal-checkpoints.ts';
+
+/** Goal: the write-ahead log stays short while commits go on. Method: more commits than it should hold. */
+
+const TABLE: Migration = { id: 'test/0001', statements: ['CREATE TABLE items (id BIGINT PRIMARY KEY, body TEXT)'] };
+const PAGE_BYTES = 4_096;
+
+let folder: ReturnType<typeof freshFolder>;
+beforeEach(() => {
+  folder = freshFolder();
+});
+afterEach(() => folder.remove());
+
+const open = (log = { warn: vi.fn(), error: vi.fn() }) =>
+  openSqlite({ folder: folder.path, clock: realClock, migrations: [TABLE], log });
+
+/** How often the log has begun anew, as its header says. */
+function beginnings(wal: string): number {
+  const file = openSync(wal, 'r');
+  const header = Buffer.alloc(32);
+  readSync(file, header, 0, header.length, 0);
+  closeSync(file);
+  return header.readUInt32BE(12);
+}
+
+it('the log begins anew, nothing is lost, and closing leaves no log behind', async () => {
+  const log = { warn: vi.fn(), error: vi.fn() };
+  const store = await open(log);
+  const wal = join(folder.path, 'capstan.db-wal');
+  let items = 0;
+  const insert = (body: string) =>
+    store.commit([{ sql: 'INSERT INTO items (id, body) VALUES ($1, $2)', params: [items++, body] }]);
+  const before = beginnings(wal);
+  const pages = PAGES_WITHOUT_THREAD / 2;
+  const body = 'x'.repeat(400_000);
+  while (items * body.length < pages * PAGE_BYTES) await insert(body);
+  await vi.waitFor(
+    async () => {
+      await insert('short');
+      expect(beginnings(wal)).toBeGreaterThan(before);
+    },
+    { timeout: 20_000 },
+  );
+  await store.close();
+  expect(existsSync(wal)).toBe(false);
+  expect(log.warn).not.toHaveBeenCalled();
+
+  const again = await open();
+  expect(await again.read({ sql: 'SELECT COUNT(*) AS items FROM items', params: [] })).toEqual([{ items }]);
+  await again.close();
+});
+
+it('a copy that fails is reported, and is not tried again at once', async () => {
+  const file = join(folder.path, 'text');
+  writeFileSync(file, 'this is no database, and it is long enough to be looked at as one. '.repeat(100));
+  const clock = new ManualClock();
+  const warn = vi.fn();
+  const checkpoints = new WalCheckpoints(file, {} as Connection, { clock, log: { warn } });
+  const countPages = vi.fn(() => 1_000_000);
+  const commit = (times: number): void => {
+    for (let commits = 0; commits < times; commits++) checkpoints.afterCommit(countPages);
+  };
+  commit(8);
+  await checkpoints.end();
+  expect(warn).toHaveBeenCalledOnce();
+  commit(8);
+  await checkpoints.end();
+  expect(warn, 'left alone').toHaveBeenCalledOnce();
+  await clock.advance(10_000);
+  commit(8);
+  await checkpoints.end();
+  expect(warn, 'tried again').toHaveBeenCalledTimes(2);
+  checkpoints.close();
+});
+
+it('a short log is left alone', async () => {
+  const file = join(folder.path, 'text');
+  writeFileSync(file, 'no database');
+  const warn = vi.fn();
+  const checkpoints = new WalCheckpoints(file, {} as Connection, { clock: new ManualClock(), log: { warn } });
+  for (let commits = 0; commits < 100; commits++) checkpoints.afterCommit(() => 3_999);
+  await checkpoints.end();
+  expect(warn).not.toHaveBeenCalled();
+  checkpoints.close();
+});

@@ -1,0 +1,157 @@
+import { once } from 'node:events';
+import { closeSync, fdatasync, openSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { Worker } from 'node:worker_threads';
+import type { Cancel, Clock } from '../system/clock.ts';
+import type { Log } from '../system/log.ts';
+import type { Statement } from './sql.ts';
+import type { Connection } from './sqlite-connection.ts';
+
+/** Pages of the write-ahead log at which they are copied into the database. */
+const PAGES_MAX = 4_000;
+/** Pages at which SQLite copies them within a commit: only if the thread does not get to it. */
+export const PAGES_WITHOUT_THREAD = 4 * PAGES_MAX;
+/** How many commits pass before the log is looked at again. */
+const COMMITS_PER_LOOK = 8;
+/** A thread that has had nothing to do for so long is ended, because it takes some megabytes. */
+const IDLE_MS = 60_000;
+
+/** How long a database that could not be copied to is left alone. */
+const RETRY_MS = 10_000;
+
+const flush = promisify(fdatasync);
+const CHECKPOINT: Statement = { sql: 'PRAGMA wal_checkpoint(PASSIVE)', params: [] };
+
+/** Copies what it can without waiting for anybody, with a connection of its own, each time that it is asked. */
+const COPYING = `
+  const { parentPort, workerData } = require('node:worker_threads');
+  const { DatabaseSync } = require('node:sqlite');
+  const database = new DatabaseSync(workerData);
+  parentPort.on('message', (request) => {
+    if (request === 'end') {
+      database.close();
+      parentPort.close();
+      return;
+    }
+    database.exec('${CHECKPOINT.sql}');
+    parentPort.postMessage('copied');
+  });
+`;
+
+/** What checkpoints are made with. */
+interface CheckpointOptions {
+  readonly clock: Pick<Clock, 'after' | 'now'>;
+  readonly log?: Pick<Log, 'warn'> | undefined;
+}
+
+/**
+ * Copies the write-ahead log into the database when it has become long. Within a commit, as SQLite does it, the event loop
+ * would stand still for twenty milliseconds, most of which the disk needs. So a thread copies the pages while commits go
+ * on, the thread pool flushes the database file, and the few pages that were added meanwhile are copied between two
+ * commits: with them the copy is complete, and the log begins anew.
+ *
+ * The order is SQLite's: the log is on the disk before a page is copied, and the database before the log begins anew.
+ */
+export class WalCheckpoints {
+  readonly #path: string;
+  readonly #file: number;
+  readonly #connection: Connection;
+  readonly #options: CheckpointOptions;
+  #thread: Worker | undefined;
+  #cancelEnd: Cancel = () => {};
+  #commits = 0;
+  #retryAt = 0;
+  /** Settles when the thread has copied; set until the copy is complete. */
+  #copying: Promise<void> | undefined;
+  /** Whether only the pages are left that were added since. */
+  #isCopied = false;
+
+  constructor(path: string, connection: Connection, options: CheckpointOptions) {
+    this.#path = path;
+    // Kept open: closing any descriptor of this file would release the locks that SQLite has on it.
+    this.#file = openSync(path, 'r');
+    this.#connection = connection;
+    this.#options = options;
+  }
+
+  /** To be called when a commit is on the disk; `countPages` says how long the log is. */
+  afterCommit(countPages: () => number): void {
+    if (this.#isCopied) this.#complete();
+    else if (!this.#copying && ++this.#commits % COMMITS_PER_LOOK === 0 && this.#isDue(countPages)) {
+      this.#copying = this.#copy().catch((error: unknown) => this.#giveUp(error));
+    }
+  }
+
+  /** Ends the thread. To be called before the database is closed, so that SQLite tidies up after its last connection. */
+  async end(): Promise<void> {
+    await this.#copying;
+    await this.#endThread();
+  }
+
+  /** Closes the file. The database must be closed before. */
+  close(): void {
+    closeSync(this.#file);
+  }
+
+  #isDue(countPages: () => number): boolean {
+    return countPages() >= PAGES_MAX && this.#options.clock.now() >= this.#retryAt;
+  }
+
+  async #copy(): Promise<void> {
+    this.#cancelEnd();
+    this.#thread ??= startThread(this.#path);
+    await answerOf(this.#thread, 'copy', 'message');
+    await flush(this.#file);
+    this.#isCopied = true;
+  }
+
+  #complete(): void {
+    this.#isCopied = false;
+    try {
+      this.#connection.all(CHECKPOINT);
+    } catch (error) {
+      this.#warn(error);
+    }
+    this.#copying = undefined;
+    this.#cancelEnd = this.#options.clock.after(IDLE_MS, () => void this.#endThread());
+  }
+
+  /** The log stays as it is; it is copied later, or by SQLite. */
+  async #giveUp(error: unknown): Promise<void> {
+    this.#warn(error);
+    this.#retryAt = this.#options.clock.now() + RETRY_MS;
+    await this.#endThread();
+    this.#copying = undefined;
+  }
+
+  #warn(error: unknown): void {
+    this.#options.log?.warn(
+      { err: error },
+      'the write-ahead log was not copied into the database; it grows until it is',
+    );
+  }
+
+  async #endThread(): Promise<void> {
+    const thread = this.#thread;
+    this.#cancelEnd();
+    this.#thread = undefined;
+    if (!thread || thread.threadId === ENDED) return;
+    await answerOf(thread, 'end', 'exit');
+  }
+}
+
+/** The id of a thread that has ended. */
+const ENDED = -1;
+
+function startThread(path: string): Worker {
+  return new Worker(COPYING, { eval: true, workerData: path });
+}
+
+/** Asks a thread for something; only until it answers does it keep the process running. */
+async function answerOf(thread: Worker, request: string, event: string): Promise<void> {
+  thread.ref();
+  const answer = once(thread, event);
+  thread.postMessage(request);
+  await answer;
+  thread.unref();
+}

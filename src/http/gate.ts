@@ -16,7 +16,7 @@ import { type RateLimit, RateLimiter } from '../runtime/rate-limit.ts';
 import type { Turns } from '../runtime/turns.ts';
 import { type Clock, sleep } from '../system/clock.ts';
 import { spanIdOf } from '../system/digest.ts';
-import { sendRefusal } from './answers.ts';
+import { NO_SNIFFING, sendRefusal } from './answers.ts';
 import { checkSender } from './cross-site.ts';
 import type { KnownPaths } from './known-paths.ts';
 import { atLimit, type LimitScope, Share } from './shares.ts';
@@ -150,6 +150,7 @@ export class Gate {
 
   #begin(request: FastifyRequest, reply: FastifyReply): void {
     request.startedAt = this.#options.clock.now();
+    reply.header(...NO_SNIFFING);
     if (request.is404) request.knownPath = this.#options.paths.find(request.url);
     request.abort = new AbortController();
     this.#inFlight.add(request.abort);

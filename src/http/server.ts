@@ -143,7 +143,13 @@ function permitOrigins(app: FastifyInstance, origins: readonly string[]): void {
   app.server.prependListener('request', cors.mark);
   app.addHook('onRequest', async ({ raw }, reply) => {
     const permitted = cors.preflight(raw);
-    return permitted ? reply.code(204).headers(permitted).send() : undefined;
+    return permitted
+      ? reply
+          .code(204)
+          .headers(permitted)
+          .header(...NO_SNIFFING)
+          .send()
+      : undefined;
   });
 }
 
@@ -162,12 +168,12 @@ function createApp({ runtime, maxRequestBodyBytes, requestTimeoutMs }: ServerOpt
     },
     routerOptions: { maxParamLength: PARAM_CHARACTERS_MAX },
     genReqId: () => runtime.ids.next('req-'),
-    frameworkErrors: (error, _request, reply) => sendRefusal(reply, refusalOfError(error) ?? internalError()),
+    // These do not pass the gate, which marks all other answers.
+    frameworkErrors: (error, _request, reply) =>
+      sendRefusal(reply.header(...NO_SNIFFING), refusalOfError(error) ?? internalError()),
     clientErrorHandler: answerClientError,
   });
   app.server.on('checkExpectation', answerExpectation);
-  // Before anything can answer: streams and the framework's own refusals have it too.
-  app.server.prependListener('request', (_request, response) => response.setHeader(...NO_SNIFFING));
   app.decorateRequest('caller', undefined);
   app.decorateRequest('startedAt', 0);
   app.decorateRequest('bodyText', '');

@@ -144,7 +144,7 @@ export class WalCheckpoints {
 const ENDED = -1;
 
 function startThread(path: string): Worker {
-  return new Worker(COPYING, { eval: true, workerData: path });
+  return new Worker(COPYING, { eval: true, workerData: path, execArgv: [] });
 }
 
 /** Asks a thread for something; only until it answers does it keep the process running. */

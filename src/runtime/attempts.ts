@@ -202,10 +202,8 @@ export class Attempts {
     const all = inputs?.all ?? {};
     // A copy, because the run moves on while the node is working.
     const variables: JsonObject = Object.assign(Object.create(null), visibleVariables(run));
-    // Made when they are asked for: most nodes have none, and these are the larger part of a call.
-    let effects: Effects | undefined;
-    const makeEffects = (): Effects => this.#effectsFor({ tenant, workspace, run, node, attempt }, visit, signal);
-    return {
+    const effects = new LazyEffects(() => this.#effectsFor({ tenant, workspace, run, node, attempt }, visit, signal));
+    return Object.assign(effects, {
       runId,
       owner,
       workflow: run.plan.definition,
@@ -234,17 +232,13 @@ export class Attempts {
         this.#learn(result);
         return result;
       },
-      get effects() {
-        effects ??= makeEffects();
-        return effects;
-      },
       schemas: this.#runtime.schemas.of(tenant),
       budget: this.#guard.forOutput(),
       holder: this.#holderOf({ tenant, workspace, run, node, attempt }),
       sleep: (ms, other) => sleepUnlessAborted(this.#runtime, ms, other ? AbortSignal.any([signal, other]) : signal),
       emit: (...events) => this.#send(node.id, signal, ...events),
-      emitStep: after(agentSteps, (event) => this.#send(node.id, signal, event)),
-    };
+      emitStep: after(agentSteps, (event: NewEvent) => this.#send(node.id, signal, event)),
+    } satisfies Omit<NodeContext, 'effects'>);
   }
 
   /** On whose behalf the node keeps something. A replay keeps nothing. */
@@ -342,6 +336,24 @@ export class Attempts {
     };
     const names = Object.keys(SEAMS) as SeamName[];
     return Object.fromEntries(names.map((seam) => [seam, (request: unknown) => through(seam, request)])) as Effects;
+  }
+}
+
+/**
+ * Effects that are made when they are asked for: most nodes have none, and they are the larger part of a call. The getter
+ * is one of a class, because V8 keeps each object that has a getter of its own until a full collection.
+ */
+class LazyEffects {
+  readonly #make: () => Effects;
+  #made: Effects | undefined;
+
+  constructor(make: () => Effects) {
+    this.#make = make;
+  }
+
+  get effects(): Effects {
+    this.#made ??= this.#make();
+    return this.#made;
   }
 }
 

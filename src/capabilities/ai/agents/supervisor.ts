@@ -85,7 +85,12 @@ async function askSupervisor(context: NodeContext, turn: Turn, workers: readonly
   const { supervisor } = turn;
   // The events of a turn carry the id of the node that asks, which after the first turn is the dispatch node.
   const node = { ...supervisor, id: context.node.id };
-  const asSupervisor: NodeContext = { ...context, node, config: { ...supervisor.config, tools: [] } };
+  const asSupervisor: NodeContext = {
+    ...context,
+    effects: context.effects,
+    node,
+    config: { ...supervisor.config, tools: [] },
+  };
   const resolved = await resolveAgent(asSupervisor);
   const id = `${context.runId}:${context.node.id}:${context.visit}:${turn.number}`;
   const agentId = supervisorId(supervisor);

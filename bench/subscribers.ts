@@ -166,7 +166,7 @@ class Delays {
   }
 
   note(reader: number, data: Buffer): void {
-    if (!this.#waiting.has(reader) || !data.includes('\nevent: ')) return;
+    if (!this.#waiting.has(reader) || !hasEvent(data)) return;
     this.#waiting.delete(reader);
     this.#arrivedAt.push(performance.now());
     this.#first ??= data;
@@ -207,13 +207,20 @@ function openStream({ url }: BenchServer, runId: string, onData: (data: Buffer) 
     socket.write(
       `GET /v1/runs/${runId}/events HTTP/1.1\r\nhost: bench\r\nconnection: close\r\nauthorization: Bearer ${KEY}\r\n\r\n`,
     );
-    socket.on('error', reject).on('data', onData);
+    socket.on('error', reject).on('data', (data) => {
+      onData(data);
+      // The first thing that a stream says has no event; what has happened so far follows.
+      if (hasEvent(data)) resolve({ ended, close: () => socket.destroy() });
+    });
     socket.once('data', (answer) => {
       const [line = ''] = answer.toString('latin1').split('\r\n');
-      if (line.includes(' 200 ')) resolve({ ended, close: () => socket.destroy() });
-      else reject(new Error(`a stream was refused: ${line}`));
+      if (!line.includes(' 200 ')) reject(new Error(`a stream was refused: ${line}`));
     });
   });
+}
+
+function hasEvent(data: Buffer): boolean {
+  return data.includes('\nevent: ');
 }
 
 function pause(ms: number): Promise<void> {

@@ -105,12 +105,14 @@ async function delaysOf(host: BenchServer, count: number): Promise<Pick<Streams,
   const { runId } = await api(host, 'POST', '/v1/runs', { workflowId: 'gates' });
   const delays = new Delays();
   const streams = await subscribe(host, runId, count, (reader, data) => delays.note(reader, data));
+  // What has happened so far is long, and comes in pieces.
+  await delays.settled();
   for (let gate = 0; gate < EVENTS; gate++) {
     delays.begin(count);
     await approve(host, runId, gate);
     await delays.complete();
     // What follows the answer is on its way too, and is not to count for the next one.
-    await pause(PAUSE_MS);
+    await delays.settled();
   }
   for (const { close } of streams) close();
   const [p50Ms, p99Ms] = [quantile(delays.all, 0.5), quantile(delays.all, 0.99)];
@@ -153,6 +155,7 @@ function approve(host: BenchServer, runId: string, gate: number): Promise<unknow
 class Delays {
   readonly all: number[] = [];
   #sent = { at: 0, date: 0 };
+  #lastAt = 0;
   #waiting = new Set<number>();
   #arrivedAt: number[] = [];
   /** What the first reader got. */
@@ -166,10 +169,16 @@ class Delays {
   }
 
   note(reader: number, data: Buffer): void {
+    this.#lastAt = performance.now();
     if (!this.#waiting.has(reader) || !hasEvent(data)) return;
     this.#waiting.delete(reader);
     this.#arrivedAt.push(performance.now());
     this.#first ??= data;
+  }
+
+  /** Settles when nobody has got anything for a while. */
+  async settled(): Promise<void> {
+    while (performance.now() - this.#lastAt < PAUSE_MS) await pause(PAUSE_MS / 4);
   }
 
   async complete(): Promise<void> {

@@ -61,10 +61,11 @@ export class FileCustody implements Custody {
 
   check(): void {
     this.#wal.check();
+    this.#checkpoints.check();
   }
 
   beforeRead(): void {
-    this.#wal.check();
+    this.check();
     this.#ownership.checkKnown();
     this.#guard.checkSometimes(this.#clock.now());
   }

@@ -1,5 +1,6 @@
 import { closeSync, existsSync, openSync, readSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { freshFolder } from '../../test/support/database.ts';
 import { ManualClock } from '../../test/support/manual-clock.ts';
@@ -79,6 +80,24 @@ it('a copy that fails is reported, and is not tried again at once', async () => 
   commit(8);
   await checkpoints.end();
   expect(warn, 'tried again').toHaveBeenCalledTimes(2);
+  checkpoints.close();
+});
+
+it('a database that does not get to the disk stops the store, and the log is not given up', async () => {
+  const database = new DatabaseSync(join(folder.path, 'own.db'));
+  database.exec('PRAGMA journal_mode = WAL; CREATE TABLE items (body TEXT)');
+  const all = vi.fn();
+  const checkpoints = new WalCheckpoints(join(folder.path, 'own.db'), { all } as unknown as Connection, {
+    clock: new ManualClock(),
+    flushFile: () => Promise.reject(new Error('EIO')),
+  });
+  for (let commits = 0; commits < 8; commits++) checkpoints.afterCommit(() => 4_000);
+  checkpoints.check();
+  await checkpoints.end();
+  expect(() => checkpoints.check()).toThrow(/restart the host/);
+  for (let commits = 0; commits < 8; commits++) checkpoints.afterCommit(() => 4_000);
+  expect(all, 'nothing else is copied').not.toHaveBeenCalled();
+  database.close();
   checkpoints.close();
 });
 

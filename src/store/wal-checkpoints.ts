@@ -6,6 +6,8 @@ import type { Cancel, Clock } from '../system/clock.ts';
 import type { Log } from '../system/log.ts';
 import type { Statement } from './sql.ts';
 import type { Connection } from './sqlite-connection.ts';
+import { StoreFailure } from './store.ts';
+import type { FlushFile } from './wal-flush.ts';
 
 /** Pages of the write-ahead log at which they are copied into the database. */
 const PAGES_MAX = 4_000;
@@ -15,11 +17,12 @@ export const PAGES_WITHOUT_THREAD = 4 * PAGES_MAX;
 const COMMITS_PER_LOOK = 8;
 /** A thread that has had nothing to do for so long is ended, because it takes some megabytes. */
 const IDLE_MS = 60_000;
-
 /** How long a database that could not be copied to is left alone. */
 const RETRY_MS = 10_000;
 
-const flush = promisify(fdatasync);
+const STOPPED =
+  'SQLite: the disk did not take pages of the database, so the store has stopped. The write-ahead log still has them. Check the disk, then restart the host.';
+
 const CHECKPOINT: Statement = { sql: 'PRAGMA wal_checkpoint(PASSIVE)', params: [] };
 
 /** Copies what it can without waiting for anybody, with a connection of its own, each time that it is asked. */
@@ -42,6 +45,8 @@ const COPYING = `
 interface CheckpointOptions {
   readonly clock: Pick<Clock, 'after' | 'now'>;
   readonly log?: Pick<Log, 'warn'> | undefined;
+  /** How the database gets to the disk; tests let it fail. */
+  readonly flushFile?: FlushFile;
 }
 
 /**
@@ -50,7 +55,9 @@ interface CheckpointOptions {
  * on, the thread pool flushes the database file, and the few pages that were added meanwhile are copied between two
  * commits: with them the copy is complete, and the log begins anew.
  *
- * The order is SQLite's: the log is on the disk before a page is copied, and the database before the log begins anew.
+ * The order is SQLite's: the log is on the disk before a page is copied, and the database before the log begins anew. What
+ * a flush of the database could not write, the system may drop, and SQLite would not copy it a second time before the log
+ * begins anew. So then the store stops: a new start takes all pages from the log.
  */
 export class WalCheckpoints {
   readonly #path: string;
@@ -65,6 +72,7 @@ export class WalCheckpoints {
   #copying: Promise<void> | undefined;
   /** Whether only the pages are left that were added since. */
   #isCopied = false;
+  #failure: StoreFailure | undefined;
 
   constructor(path: string, connection: Connection, options: CheckpointOptions) {
     this.#path = path;
@@ -72,6 +80,11 @@ export class WalCheckpoints {
     this.#file = openSync(path, 'r');
     this.#connection = connection;
     this.#options = options;
+  }
+
+  /** Throws if the disk does not have what was copied. */
+  check(): void {
+    if (this.#failure) throw this.#failure;
   }
 
   /** To be called when a commit is on the disk; `countPages` says how long the log is. */
@@ -101,8 +114,18 @@ export class WalCheckpoints {
     this.#cancelEnd();
     this.#thread ??= startThread(this.#path);
     await answerOf(this.#thread, 'copy', 'message');
-    await flush(this.#file);
+    await this.#flush();
     this.#isCopied = true;
+  }
+
+  async #flush(): Promise<void> {
+    const { flushFile = promisify(fdatasync) } = this.#options;
+    try {
+      await flushFile(this.#file);
+    } catch (error) {
+      this.#failure = new StoreFailure(STOPPED, { cause: error });
+      throw this.#failure;
+    }
   }
 
   #complete(): void {
@@ -110,25 +133,23 @@ export class WalCheckpoints {
     try {
       this.#connection.all(CHECKPOINT);
     } catch (error) {
-      this.#warn(error);
+      this.#retryLater(error);
     }
     this.#copying = undefined;
     this.#cancelEnd = this.#options.clock.after(IDLE_MS, () => void this.#endThread());
   }
 
-  /** The log stays as it is; it is copied later, or by SQLite. */
   async #giveUp(error: unknown): Promise<void> {
-    this.#warn(error);
-    this.#retryAt = this.#options.clock.now() + RETRY_MS;
+    this.#retryLater(error);
     await this.#endThread();
     this.#copying = undefined;
   }
 
-  #warn(error: unknown): void {
-    this.#options.log?.warn(
-      { err: error },
-      'the write-ahead log was not copied into the database; it grows until it is',
-    );
+  /** The log stays as it is; it is copied later, or by SQLite. */
+  #retryLater(error: unknown): void {
+    const { clock, log } = this.#options;
+    this.#retryAt = clock.now() + RETRY_MS;
+    log?.warn({ err: error }, 'the write-ahead log was not copied into the database; it grows until it is');
   }
 
   async #endThread(): Promise<void> {
@@ -136,7 +157,8 @@ export class WalCheckpoints {
     this.#cancelEnd();
     this.#thread = undefined;
     if (!thread || thread.threadId === ENDED) return;
-    await answerOf(thread, 'end', 'exit');
+    // One that fails has ended, too.
+    await answerOf(thread, 'end', 'exit').catch(() => {});
   }
 }
 

@@ -67,7 +67,7 @@ function recoveryRow({ runs, seconds, cpuUs }: Recovery): string[] {
 function streamRows({ subscribers, p50Ms, p99Ms, kbEach }: Streams): string[][] {
   return [
     [
-      `${grouped(subscribers)} subscribers of one run: from the time of an event, before its commit, to a reader`,
+      `${grouped(subscribers)} subscribers of one run: until a reader has an event`,
       `p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms`,
       `p99 under ${P99_MAX_MS} ms`,
     ],

@@ -37,6 +37,7 @@ export * from './running/run-status.ts';
 export * from './running/runs.ts';
 export * from './running/stream-modes.ts';
 export * from './running/trials.ts';
+export * from './running/worker-log.ts';
 export * from './running/workers.ts';
 export * from './running/workflows.ts';
 export * from './starting/commitment-events.ts';

@@ -124,3 +124,15 @@ export const MODEL_EVENTS = {
   },
   'budget.exhausted': { tier: 'debug', payload: Closed(Consumption) },
 } as const satisfies Record<string, { readonly tier: 'debug'; readonly payload: TSchema }>;
+
+/** The models that nodes may name, by provider. */
+export const ModelCatalog = Type.Object(
+  {
+    items: Type.Array(
+      Type.Object({ provider: NonEmpty, models: Type.Array(NonEmpty, { description: 'The first is the default' }) }),
+    ),
+  },
+  { $id: 'ModelCatalog' },
+);
+/** The providers of a host with their models. */
+export type ModelCatalog = Static<typeof ModelCatalog>;

@@ -5,6 +5,9 @@ import { SEMVER } from '../format/versions.ts';
 
 const Optional = Type.Optional;
 
+/** Versions of a prompt that are listed at most. */
+export const PROMPT_VERSIONS_MAX = 200;
+
 /** Roles that a prompt can have in a model call. */
 export const PROMPT_KINDS = ['system', 'user', 'few-shot', 'schema-hint'] as const;
 /** One of PROMPT_KINDS. */
@@ -212,3 +215,11 @@ export const PromptComposed = Closed({
 });
 /** A valid payload of `prompt.composed`; `hash` is that of the composed text. */
 export type PromptComposed = Static<typeof PromptComposed>;
+
+/** The versions of a prompt template that can be used. */
+export const PromptVersions = Type.Object(
+  { items: Type.Array(Type.Object({ version: TemplateVersion, createdAt: Timestamp })) },
+  { $id: 'PromptVersions' },
+);
+/** The versions of a template, the one that was saved last first. */
+export type PromptVersions = Static<typeof PromptVersions>;

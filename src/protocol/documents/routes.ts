@@ -27,7 +27,10 @@ export interface RouteContract {
   readonly bodyOptional?: boolean;
   /** Whether the handler gets the bytes of the body as they were sent, of whatever media type. */
   readonly isRawBody?: boolean;
-  /** Whether no reply is kept for retries, because the reply is a credential and repeating the request does no harm. */
+  /**
+   * Whether no reply is kept for retries: the reply is a credential and repeating the request does no harm, or the
+   * handler recognises retries by itself.
+   */
   readonly isUnrecorded?: boolean;
   /** The successful responses by status; several where the caller's `Accept` decides. */
   readonly replies: Readonly<Record<number, ReplyContract | readonly ReplyContract[]>>;

@@ -37,6 +37,11 @@ describe('a duplicate key', () => {
     expect(findDuplicateKey('{"a":{},"a":{}}')).toBe('/a');
   });
 
+  it('is looked for in time and memory that grow with the text alone', () => {
+    const text = `{"${'k'.repeat(300_000)}":[${'0,'.repeat(200_000)}0]}`;
+    expect(findDuplicateKey(text)).toBeUndefined();
+  });
+
   it('is not the same name in different objects or items', () => {
     expect(findDuplicateKey('{"a":{"b":1},"c":{"b":1},"d":[{"b":1},{"b":1},1,1]}')).toBeUndefined();
     fc.assert(fc.property(fc.jsonValue(), (value) => findDuplicateKey(JSON.stringify(value)) === undefined));

@@ -16,55 +16,68 @@ function* tokensOf(text: string): Generator<Token> {
     yield { text: token, start: index, end: index + token.length };
 }
 
-/** The position of a value in a text, and its path. */
+/** An object or list that is being read. */
+interface Container {
+  readonly start: number;
+  /** The keys so far; undefined for a list. */
+  readonly names: Set<string> | undefined;
+  /** The key or position of the value that is being read. */
+  name: string | number;
+  /** Whether the key came before in the same object. */
+  isRepeated: boolean;
+}
+
+/** The position of a value in a text, with the containers around it, which change as the text is read. */
 interface Place {
-  readonly path: readonly (string | number)[];
+  readonly around: readonly Container[];
   readonly start: number;
   readonly end: number;
 }
 
-/** Every member and item with its path; nested values come before the value that contains them. */
+/** Every member and item; nested values come before the value that contains them. */
 function* placesOf(text: string): Generator<Place> {
-  const open: { readonly start: number; readonly isObject: boolean; name: string | number }[] = [];
-  const path = (): (string | number)[] => open.map(({ name }) => name);
+  const around: Container[] = [];
   let key: string | undefined;
   for (const { text: token, start, end } of tokensOf(text)) {
-    const around = open.at(-1);
+    const inner = around.at(-1);
     if (token === '{' || token === '[') {
-      open.push({ start, isObject: token === '{', name: 0 });
+      around.push({ start, names: token === '{' ? new Set() : undefined, name: 0, isRepeated: false });
     } else if (token === '}' || token === ']') {
-      const { start: from } = open.pop()!;
-      if (open.length > 0) yield { path: path(), start: from, end };
+      const { start: from } = around.pop()!;
+      if (around.length > 0) yield { around, start: from, end };
     } else if (token === ':') {
-      around!.name = JSON.parse(key!) as string;
+      enter(inner!, JSON.parse(key!) as string);
     } else if (token === ',') {
-      if (!around!.isObject) around!.name = (around!.name as number) + 1;
+      if (!inner!.names) inner!.name = (inner!.name as number) + 1;
       key = undefined;
-    } else if (around?.isObject && key === undefined) {
+    } else if (inner?.names && key === undefined) {
       key = token;
-    } else if (around) {
-      yield { path: path(), start, end };
+    } else if (inner) {
+      yield { around, start, end };
     }
     if (token === '{') key = undefined;
   }
 }
 
+function enter(container: Container, name: string): void {
+  container.name = name;
+  container.isRepeated = container.names!.has(name);
+  container.names!.add(name);
+}
+
 /** The exact text of a top-level member; undefined if there is none. */
 export function memberText(text: string, name: string): string | undefined {
   let found: string | undefined;
-  for (const { path, start, end } of placesOf(text)) {
-    if (path.length === 1 && path[0] === name) found = text.slice(start, end);
+  for (const { around, start, end } of placesOf(text)) {
+    if (around.length === 1 && around[0]!.name === name) found = text.slice(start, end);
   }
   return found;
 }
 
 /** The path of a key that occurs twice in one object, which parsers treat differently; undefined if there is none. */
 export function findDuplicateKey(text: string): string | undefined {
-  const seen = new Set<string>();
-  for (const { path } of placesOf(text)) {
-    const place = JSON.stringify(path);
-    if (seen.has(place)) return `/${path.join('/')}`;
-    seen.add(place);
+  for (const { around } of placesOf(text)) {
+    if (around.at(-1)!.isRepeated) return `/${around.map(({ name }) => name).join('/')}`;
   }
   return undefined;
 }

@@ -1,8 +1,15 @@
+/** Nobody mistypes a longer name, and to compare two takes time in proportion to the product of their lengths. */
+const NAME_MAX = 60;
+/** How many names are compared. */
+const KNOWN_MAX = 200;
+
 /** The known name that differs least, if a third of the letters or a single one makes the difference. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
+  if (name.length > NAME_MAX) return undefined;
   const limit = Math.max(1, Math.floor(name.length / 3));
   const close = known
     .filter((candidate) => Math.abs(candidate.length - name.length) <= limit)
+    .slice(0, KNOWN_MAX)
     .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate.toLowerCase()) }))
     .filter(({ distance }) => distance <= limit)
     .sort((a, b) => a.distance - b.distance);

@@ -12,6 +12,20 @@ describe('a body', () => {
     );
   });
 
+  it.each(['1e400', '-1e400', '[{"a":[1E+309]}]', `{"n":1${'0'.repeat(400)}}`, `[-${'9'.repeat(310)}.5]`])(
+    'has no number beyond the largest: %s',
+    (text) => {
+      expect(() => parseJson(text)).toThrow(new BadJson('The body has a number that is too large.'));
+    },
+  );
+
+  it.each(['1e308', '-1.5E-400', '"1e400"', `"${'9'.repeat(400)}"`, `0.${'9'.repeat(400)}`, '{"1e999":true}'])(
+    'may have large numbers and long ones: %s',
+    (text) => {
+      expect(parseJson(text)).toEqual(JSON.parse(text));
+    },
+  );
+
   it('may be empty', () => {
     expect(parseJson('')).toBeUndefined();
   });

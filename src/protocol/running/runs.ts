@@ -202,12 +202,17 @@ export const RunSummary = Type.Object(
     updatedAt: Timestamp,
     endedAt: Optional(Timestamp),
     errorCode: Optional(Type.String()),
+    outcome: Optional(
+      Type.String({ description: 'The beginning of its result, of its error, or of why it was cancelled' }),
+    ),
     parentRunId: Optional(NonEmpty),
+    forkedFrom: Optional(Type.Object({ runId: RunId, mode: OneOf(FORK_MODES) })),
+    preview: Optional(Type.Boolean({ description: 'Whether it repeats another run with the draft of a proposal' })),
     cost: Optional(RunCost),
   },
   { $id: 'RunSummary' },
 );
-/** A row of a list of runs, without inputs and outputs. */
+/** A row of a list of runs, without inputs and with the beginning of its result. */
 export type RunSummary = Static<typeof RunSummary>;
 
 const Reason = Optional(Type.String({ maxLength: 2_000 }));

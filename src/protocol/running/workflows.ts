@@ -16,6 +16,8 @@ export type MaskingMode = (typeof MASKING_MODES)[number];
 const YEAR_MS = 31_536_000_000;
 const Optional = Type.Optional;
 const Point = Type.Object({ x: Type.Number(), y: Type.Number() });
+/** Descriptions are part of lists, of which an answer has many. */
+const Description = Type.String({ maxLength: 10_000 });
 const Tags = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 100 });
 
 /** The agent that a node is bound to. */
@@ -137,7 +139,7 @@ export const WorkflowTrigger = Closed({
     'channel-write',
   ]),
   name: Optional(Type.String()),
-  description: Optional(Type.String()),
+  description: Optional(Description),
   config: Optional(AnyObject),
   enabled: Optional(Type.Boolean()),
   nodeId: Optional(Type.String()),
@@ -148,7 +150,7 @@ export const WorkflowTrigger = Closed({
 export const WorkflowVariable = Closed({
   name: NonEmpty,
   type: OneOf(['string', 'number', 'boolean', 'object', 'array']),
-  description: Optional(Type.String()),
+  description: Optional(Description),
   required: Optional(Type.Boolean()),
   defaultValue: Optional(Type.Unknown()),
   sensitive: Optional(Type.Boolean()),
@@ -235,14 +237,14 @@ export const WorkflowDefinition = Closed(
   {
     id: Type.String({ minLength: 1, maxLength: 128, pattern: '^[a-z][a-z0-9_-]*$' }),
     name: Type.String({ minLength: 1, maxLength: 256 }),
-    version: NonEmpty,
+    version: Type.String({ minLength: 1, maxLength: 256 }),
     nodes: Type.Array(WorkflowNode, { minItems: 1, maxItems: 10_000 }),
     edges: Type.Array(WorkflowEdge, { maxItems: 50_000 }),
     triggers: Type.Array(WorkflowTrigger),
     variables: Type.Array(WorkflowVariable),
     metadata: WorkflowMetadata,
     settings: WorkflowSettings,
-    description: Optional(Type.String()),
+    description: Optional(Description),
     type: Optional(Type.String()),
     isActive: Optional(Type.Boolean()),
     status: Optional(OneOf(['active', 'inactive', 'draft', 'archived'])),
@@ -373,6 +375,10 @@ export const NodeTypeSummary = Type.Object(
     role: OneOf(['pure', 'side-effect']),
     gate: Type.Boolean({ description: 'It asks for approval, so a cycle may pass through it' }),
     config: MapOf(Type.Unknown(), { description: 'JSON Schema of the config' }),
+    inputs: Type.Array(Type.Object({ name: Type.String(), required: Type.Boolean() }), {
+      description: 'The input ports that it is known to read',
+    }),
+    inputsOpen: Type.Boolean({ description: 'Whether it may read others, too' }),
     outputs: Optional(Type.Array(Type.String(), { description: 'Absent if the node itself decides' })),
   },
   { $id: 'NodeTypeSummary' },

@@ -53,6 +53,8 @@ export interface NodeCatalog {
   usualOutputsOf?(node: WorkflowNode): readonly string[] | undefined;
   /** Every input port that a node reads; undefined if it may read any. */
   inputsOf?(node: WorkflowNode): readonly string[] | undefined;
+  /** The input ports without which a node fails. */
+  requiredInputsOf?(node: WorkflowNode): readonly string[];
   /** The variables that a node sets. The config must be valid. */
   writtenBy(node: WorkflowNode): readonly string[];
   /** The JSON Schemas in the config of a node. The config must be valid otherwise. */
@@ -73,20 +75,23 @@ export const PROBLEMS_MAX = 20;
  * its schema. The JSON Schemas in it are not compiled here, because that can take long: see `schemasIn`.
  */
 export function checkDefinition(definition: WorkflowDefinition, catalog: NodeCatalog): Problem[] {
+  return problemsIn(definition, catalog).take(PROBLEMS_MAX).toArray();
+}
+
+/** Lazy: stops checking once the caller has taken enough problems. */
+function* problemsIn(definition: WorkflowDefinition, catalog: NodeCatalog): Generator<Problem> {
   const ids: NodeIds = new Set(definition.nodes.map(({ id }) => id));
-  return [
-    ...duplicates(definition),
-    ...invalidIds(definition),
-    ...definition.nodes.flatMap((node, index) => checkNode(node, `nodes[${index}]`, ids, catalog)),
-    ...definition.edges.flatMap((edge, index) => checkEdge(edge, `edges[${index}]`, ids)),
-    ...checkCycles(definition, catalog),
-    ...checkVariables(definition),
-    ...checkChannels(definition),
-    ...checkTriggers(definition, ids),
-    ...checkSettings(definition),
-    ...checkMetadata(definition),
-    ...checkUnsupported(definition),
-  ].slice(0, PROBLEMS_MAX);
+  yield* duplicates(definition);
+  yield* invalidIds(definition);
+  for (const [index, node] of definition.nodes.entries()) yield* checkNode(node, `nodes[${index}]`, ids, catalog);
+  for (const [index, edge] of definition.edges.entries()) yield* checkEdge(edge, `edges[${index}]`, ids);
+  yield* checkCycles(definition, catalog);
+  yield* checkVariables(definition);
+  yield* checkChannels(definition);
+  yield* checkTriggers(definition, ids);
+  yield* checkSettings(definition);
+  yield* checkMetadata(definition);
+  yield* checkUnsupported(definition);
 }
 
 /** The JSON Schemas in a definition that has no other problem, each with the id of its node if it has one. */

@@ -46,18 +46,17 @@ const TOKEN = /\{\{\s*([A-Za-z_][A-Za-z0-9_-]*)/g;
 
 /** A fixed template whose tokens name no input of its node renders them as empty text. */
 function emptyTemplates({ nodes, edges }: WorkflowDefinition): Problem[] {
+  const incoming = Map.groupBy(edges, ({ targetNodeId }) => targetNodeId);
   return nodes.flatMap(({ id, typeId, inputs }, index) => {
     const { template, context } = inputs;
     if (typeId !== 'core.openwop.data.string-format' || template?.type !== 'static') return [];
-    const known = context === undefined ? Object.keys(inputs) : fixedMembers(context);
-    const delivered = edges
-      .filter(({ targetNodeId }) => targetNodeId === id)
-      .map(({ targetInput = 'input' }) => targetInput);
-    const isStart = !edges.some(({ targetNodeId }) => targetNodeId === id);
-    if (!known || isStart || delivered.includes('context')) return [];
+    const fixed = context === undefined ? Object.keys(inputs) : fixedMembers(context);
+    const delivered = incoming.get(id)?.map(({ targetInput = 'input' }) => targetInput);
+    if (!fixed || !delivered || delivered.includes('context')) return [];
+    const known = new Set([...fixed, ...delivered]);
     const names = new Set([...String(template.value).matchAll(TOKEN)].map(([, name]) => name!));
     return [...names]
-      .filter((name) => ![...known, ...delivered].includes(name))
+      .filter((name) => !known.has(name))
       .map((name) => ({
         path: `nodes[${index}].inputs.template`,
         nodeId: id,

@@ -2,7 +2,7 @@ import { nearest } from '../../protocol/format/nearest.ts';
 import type { PortValue, WorkflowDefinition, WorkflowEdge, WorkflowNode } from '../../protocol/running/workflows.ts';
 import { conditionReferences, portReferences } from '../expressions/condition.ts';
 import type { Reference } from '../expressions/references.ts';
-import type { NodeCatalog, Problem } from './check.ts';
+import { type NodeCatalog, PROBLEMS_MAX, type Problem } from './check.ts';
 
 /** What a definition refers to by a name that nothing has. */
 interface UnknownNames {
@@ -13,39 +13,79 @@ interface UnknownNames {
 }
 
 /**
- * Finds unknown variables, nodes, inputs and outputs in expressions, conditions, connections, edges and ports. The definition must have
- * no other problem. A run may be given inputs that its definition does not declare, so in a definition without any
- * declared variable an unknown one is a doubt.
+ * Finds unknown variables, nodes, inputs and outputs in expressions, conditions, connections, edges and ports, up to
+ * PROBLEMS_MAX of each kind. The definition must have no other problem. A run may be given inputs that its definition
+ * does not declare, so in a definition without any declared variable an unknown one is a doubt.
  */
 export function unknownNames(definition: WorkflowDefinition, catalog: NodeCatalog): UnknownNames {
   const search = new Search(definition, catalog);
   definition.nodes.forEach((node, index) => void search.inNode(node, `nodes[${index}]`));
   definition.edges.forEach((edge, index) => void search.inEdge(edge, `edges[${index}]`));
-  return search;
+  return { problems: search.problems.items, doubts: search.doubts.items };
 }
 
 type Place = Pick<Problem, 'path' | 'nodeId'>;
+type Names = ReadonlySet<string>;
 
-class Search implements UnknownNames {
-  readonly problems: Problem[] = [];
-  readonly doubts: Problem[] = [];
+/** What was found of one kind. Messages are not worded for more than is shown. */
+class Findings {
+  readonly items: Problem[] = [];
+
+  add(place: Place, message: () => string): void {
+    if (this.items.length < PROBLEMS_MAX) this.items.push({ ...place, message: message() });
+  }
+}
+
+/** The names that something has, looked up in a set: a node may be referred to as often as it has names. */
+class NamesOf {
+  readonly #read: (node: WorkflowNode) => readonly string[] | undefined;
+  readonly #known = new Map<string, Names | undefined>();
+
+  constructor(read: (node: WorkflowNode) => readonly string[] | undefined) {
+    this.#read = read;
+  }
+
+  /** Undefined if they are not known. */
+  of(node: WorkflowNode): Names | undefined {
+    if (!this.#known.has(node.id)) {
+      const names = this.#read(node);
+      this.#known.set(node.id, names && new Set(names));
+    }
+    return this.#known.get(node.id);
+  }
+}
+
+class Search {
+  readonly problems = new Findings();
+  readonly doubts = new Findings();
   readonly #catalog: NodeCatalog;
+  readonly #inputs: NamesOf;
+  readonly #outputs: NamesOf;
+  /** Outputs of nodes that may have others, too. */
+  readonly #usualOutputs: NamesOf;
   readonly #nodes: ReadonlyMap<string, WorkflowNode>;
   /** Names that the caller of a run is told of. */
-  readonly #declared: readonly string[];
-  readonly #variables: readonly string[];
-  readonly #channels: readonly string[];
-  readonly #edges: readonly WorkflowEdge[];
+  readonly #declared: Names;
+  readonly #variables: Names;
+  readonly #channels: Names;
+  /** The inputs to which edges deliver, by node. */
+  readonly #delivered: ReadonlyMap<string, Names>;
 
   constructor({ nodes, edges, variables, channels = {} }: WorkflowDefinition, catalog: NodeCatalog) {
-    this.#edges = edges;
+    const toTargets = Map.groupBy(edges, ({ targetNodeId }) => targetNodeId);
+    const inputsOf = (of: readonly WorkflowEdge[]): Names =>
+      new Set(of.map(({ targetInput = 'input' }) => targetInput));
+    this.#delivered = new Map([...toTargets].map(([nodeId, incoming]) => [nodeId, inputsOf(incoming)]));
     this.#catalog = catalog;
+    this.#inputs = new NamesOf((node) => catalog.inputsOf?.(node));
+    this.#outputs = new NamesOf((node) => catalog.outputsOf(node));
+    this.#usualOutputs = new NamesOf((node) => catalog.usualOutputsOf?.(node));
     this.#nodes = new Map(nodes.map((node) => [node.id, node]));
-    this.#declared = variables.map(({ name }) => name);
-    this.#channels = Object.keys(channels);
+    this.#declared = new Set(variables.map(({ name }) => name));
+    this.#channels = new Set(Object.keys(channels));
     const asked = nodes.map(({ id }) => `_askExchanges:${id}`);
-    const written = nodes.flatMap((node) => catalog.writtenBy(node)).filter((name) => !this.#channels.includes(name));
-    this.#variables = [...this.#declared, ...written, ...asked];
+    const written = nodes.flatMap((node) => catalog.writtenBy(node)).filter((name) => !this.#channels.has(name));
+    this.#variables = new Set([...this.#declared, ...written, ...asked]);
   }
 
   inNode(node: WorkflowNode, path: string): void {
@@ -54,6 +94,7 @@ class Search implements UnknownNames {
       this.#inPort(value, place);
       this.#input(node, port, place);
     }
+    this.#missingInputs(node, path);
   }
 
   inEdge({ sourceNodeId, sourceOutput, targetNodeId, targetInput, condition }: WorkflowEdge, path: string): void {
@@ -63,13 +104,15 @@ class Search implements UnknownNames {
     const isLeft = condition !== undefined && condition.type !== 'expression';
     for (const { root, path: names, isGuarded } of condition ? conditionReferences(condition) : []) {
       // A path of `left` may also lead into the object on the port `output`.
-      if (isLeft && this.#catalog.outputsOf(source)?.includes('output')) continue;
+      if (isLeft && this.#outputs.of(source)?.has('output')) continue;
       this.#reference({ root, path: names, isGuarded }, source, place);
     }
-    const outputs = this.#catalog.outputsOf(source) ?? this.#catalog.usualOutputsOf?.(source);
-    if (sourceOutput === undefined || sourceOutput === 'output' || outputs?.includes(sourceOutput) !== false) return;
-    const message = `${noOutput(sourceNodeId, sourceOutput, outputs)} All its outputs are delivered instead.`;
-    this.doubts.push({ path: `${path}.sourceOutput`, message });
+    const outputs = this.#outputs.of(source) ?? this.#usualOutputs.of(source);
+    if (sourceOutput === undefined || sourceOutput === 'output' || !outputs || outputs.has(sourceOutput)) return;
+    this.doubts.add(
+      { path: `${path}.sourceOutput` },
+      () => `${noOutput(sourceNodeId, sourceOutput, outputs)} All its outputs are delivered instead.`,
+    );
   }
 
   #inPort(port: PortValue, place: Place): void {
@@ -77,10 +120,11 @@ class Search implements UnknownNames {
       for (const reference of portReferences(port.expression)) this.#reference(reference, undefined, place);
     } else if (port.type === 'connection') {
       this.#output(this.#nodes.get(port.nodeId)!, port.outputKey, port.optional ?? false, place);
-    } else if (port.type === 'variable' && ![...this.#variables, ...this.#channels].includes(port.variableName)) {
+    } else if (port.type === 'variable') {
+      const name = port.variableName;
+      if (this.#variables.has(name) || this.#channels.has(name)) return;
       const otherwise = port.optional ? 'the input is left out' : 'the node fails';
-      const message = `${unknown('variable', port.variableName, this.#variables)} Without it ${otherwise}.`;
-      this.doubts.push({ ...place, message });
+      this.doubts.add(place, () => `${unknown('variable', name, this.#variables)} Without it ${otherwise}.`);
     }
   }
 
@@ -93,74 +137,92 @@ class Search implements UnknownNames {
     if (root === 'inputs') return this.#variable(name, this.#declared, isGuarded, place);
     if (root === 'output' && source) return this.#output(source, name, isGuarded, place);
     const node = this.#nodes.get(name);
-    if (!node) this.problems.push({ ...place, message: unknown('node', name, [...this.#nodes.keys()]) });
+    if (!node) this.problems.add(place, () => unknown('node', name, this.#nodes.keys()));
     else if (member !== undefined) this.#output(node, member, isGuarded, place);
   }
 
-  #variable(name: string, known: readonly string[], isGuarded: boolean, place: Place): void {
-    if (known.includes(name)) return;
-    const isChannel = this.#channels.includes(name);
+  #variable(name: string, known: Names, isGuarded: boolean, place: Place): void {
+    if (known.has(name)) return;
+    const isChannel = this.#channels.has(name);
     const hint = isChannel ? `It is a channel: read it with an input of type variable.` : 'Declare it under variables.';
-    const problem = { ...place, message: `${unknown('variable', name, known)} ${hint}` };
-    if (isGuarded || (this.#declared.length === 0 && !isChannel)) this.doubts.push(problem);
-    else this.problems.push(problem);
+    const isDoubt = isGuarded || (this.#declared.size === 0 && !isChannel);
+    const found = isDoubt ? this.doubts : this.problems;
+    found.add(place, () => `${unknown('variable', name, known)} ${hint}`);
   }
 
   #output(node: WorkflowNode, name: string, isGuarded: boolean, place: Place): void {
-    const outputs = this.#catalog.outputsOf(node);
+    const outputs = this.#outputs.of(node);
     if (!outputs) this.#usualOutput(node, name, place);
-    if (!outputs || outputs.includes(name)) return;
-    const problem = { ...place, message: noOutput(node.id, name, outputs) };
-    if (isGuarded) this.doubts.push(problem);
-    else this.problems.push(problem);
+    if (!outputs || outputs.has(name)) return;
+    const found = isGuarded ? this.doubts : this.problems;
+    found.add(place, () => noOutput(node.id, name, outputs));
   }
 
   /** Whoever answers a gate may add outputs of their own. */
   #usualOutput(node: WorkflowNode, name: string, place: Place): void {
-    const usual = this.#catalog.usualOutputsOf?.(node);
-    if (!usual || usual.includes(name)) return;
-    const message = `${noOutput(node.id, name, usual)} It is there only if an answer brings it.`;
-    this.doubts.push({ ...place, message });
+    const usual = this.#usualOutputs.of(node);
+    if (!usual || usual.has(name)) return;
+    this.doubts.add(place, () => `${noOutput(node.id, name, usual)} It is there only if an answer brings it.`);
   }
 
   /** An input that is almost the name of one that is missing is meant to be that one; another is not used. */
   #input(node: WorkflowNode, port: string, place: Place): void {
-    const known = this.#catalog.inputsOf?.(node);
-    if (!known || known.includes(port)) return;
-    const missing = known.filter((name) => !Object.hasOwn(node.inputs, name) && !this.#isDelivered(node, name));
+    const known = this.#inputs.of(node);
+    if (!known || known.has(port)) return;
+    const missing = [...known].filter((name) => !Object.hasOwn(node.inputs, name) && !this.#isDelivered(node, name));
     const meant = nearest(port, missing);
-    if (meant === undefined)
-      this.doubts.push({ ...place, message: `${noInput(node.id, port, known)} It is not used.` });
-    else
-      this.problems.push({
-        ...place,
-        message: `${noInput(node.id, port, known)} Did you mean ${JSON.stringify(meant)}?`,
-      });
+    const remark = () => noInput(node.id, port, known);
+    if (meant === undefined) this.doubts.add(place, () => `${remark()} It is not used.`);
+    else this.problems.add(place, () => `${remark()} Did you mean ${JSON.stringify(meant)}?`);
+  }
+
+  /** A node that the run begins with also gets the inputs of the run. */
+  #missingInputs(node: WorkflowNode, path: string): void {
+    const isFirst = !this.#delivered.has(node.id);
+    for (const port of this.#catalog.requiredInputsOf?.(node) ?? []) {
+      if (Object.hasOwn(node.inputs, port) || this.#isDelivered(node, port)) continue;
+      if (isFirst && this.#declared.has(port)) continue;
+      const otherwise = isFirst ? 'unless the run is given one, the node fails' : 'the node fails';
+      this.doubts.add(
+        { path: `${path}.inputs`, nodeId: node.id },
+        () =>
+          `The node ${JSON.stringify(node.id)} needs the input ${JSON.stringify(port)}, and nothing gives it: ${otherwise}.`,
+      );
+    }
   }
 
   #isDelivered({ id }: WorkflowNode, port: string): boolean {
-    return this.#edges.some(({ targetNodeId, targetInput }) => targetNodeId === id && targetInput === port);
+    return this.#delivered.get(id)?.has(port) === true;
   }
 
   #delivery(target: WorkflowNode, port: string | undefined, path: string): void {
-    const known = this.#catalog.inputsOf?.(target);
-    if (port === undefined || port === 'input' || !known || known.includes(port)) return;
-    this.doubts.push({ path, message: `${noInput(target.id, port, known)} What the edge delivers is not used.` });
+    const known = this.#inputs.of(target);
+    if (port === undefined || port === 'input' || !known || known.has(port)) return;
+    this.doubts.add({ path }, () => `${noInput(target.id, port, known)} What the edge delivers is not used.`);
   }
 }
 
-function noInput(nodeId: string, name: string, inputs: readonly string[]): string {
-  const known = inputs.length > 0 ? `It reads ${inputs.join(', ')}.` : 'It reads none.';
+function noInput(nodeId: string, name: string, inputs: Names): string {
+  const known = inputs.size > 0 ? `It reads ${listed(inputs)}.` : 'It reads none.';
   return `The node ${JSON.stringify(nodeId)} has no input ${JSON.stringify(name)}. ${known}`;
 }
 
-function noOutput(nodeId: string, name: string, outputs: readonly string[]): string {
-  const known = outputs.length > 0 ? `It has ${outputs.join(', ')}.` : 'It has none.';
+function noOutput(nodeId: string, name: string, outputs: Names): string {
+  const known = outputs.size > 0 ? `It has ${listed(outputs)}.` : 'It has none.';
   return `The node ${JSON.stringify(nodeId)} has no output ${JSON.stringify(name)}. ${known}`;
 }
 
-function unknown(what: string, name: string, known: readonly string[]): string {
-  const meant = nearest(name, known);
+/** How many names a message lists. */
+const LISTED_MAX = 30;
+
+function listed(names: Names): string {
+  const rest = names.size - LISTED_MAX;
+  const first = [...names.values().take(LISTED_MAX)].join(', ');
+  return rest > 0 ? `${first} and ${rest} more` : first;
+}
+
+function unknown(what: string, name: string, known: Iterable<string>): string {
+  const meant = nearest(name, [...known]);
   const hint = meant === undefined ? '' : ` Did you mean ${JSON.stringify(meant)}?`;
   return `Unknown ${what} ${JSON.stringify(name)}.${hint}`;
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../protocol/format/json.ts';
 import type { EdgeCondition } from '../../protocol/running/workflows.ts';
 import { compileCondition } from './condition.ts';
-import { ExpressionError } from './expression.ts';
+import { ExpressionError } from './expression-error.ts';
 
 describe('the compared value', () => {
   it('is a dotted path into the outputs of the source', () => {

@@ -1,8 +1,9 @@
 import { deepEqual, isObject, type JsonObject, valueAt } from '../../protocol/format/json.ts';
 import type { EdgeCondition } from '../../protocol/running/workflows.ts';
 import { type Expression, expressionLanguage } from './expression.ts';
+import { includesText } from './includes-text.ts';
 import { compilePattern, matchBounded } from './pattern.ts';
-import type { Reference } from './references.ts';
+import type { Read, Reference } from './references.ts';
 
 /** The names that an edge condition or a port expression can refer to. */
 export interface Scope {
@@ -25,6 +26,9 @@ export const compilePort = (text: string): Expression => PORTS.compile(text);
 
 /** What the valid expression of an input port reads. */
 export const portReferences = (text: string): Reference[] => PORTS.references(text);
+
+/** Everything that the valid expression of an input port may read. */
+export const portReads = (text: string): Read[] => PORTS.reads(text);
 
 /** What a valid edge condition reads; `left` is a path into the outputs of the source. */
 export function conditionReferences({ type, expression, left }: EdgeCondition): Reference[] {
@@ -52,7 +56,7 @@ const tests: Record<Exclude<EdgeCondition['type'], 'expression'>, (right: unknow
   notEquals: (right) => (value) => !deepEqual(value, right),
   contains: (right) => (value) =>
     typeof value === 'string'
-      ? value.includes(String(right))
+      ? includesText(value, String(right))
       : Array.isArray(value) && value.some((item) => deepEqual(item, right)),
   regex: (right) => {
     if (typeof right !== 'string') throw new Error('a condition of type regex needs a pattern in `right`');

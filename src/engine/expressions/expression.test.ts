@@ -1,7 +1,8 @@
 import { Environment } from '@marcbachmann/cel-js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ExpressionError, expressionLanguage } from './expression.ts';
+import { expressionLanguage } from './expression.ts';
+import { ExpressionError } from './expression-error.ts';
 
 const language = expressionLanguage(['variables', 'inputs']);
 
@@ -40,6 +41,7 @@ describe('results are JSON', () => {
     ['[1, "a", null, true]', [1, 'a', null, true]],
     ['{"a": {"b": [1]}}', { a: { b: [1] } }],
     ['{1: 2}', { 1: 2 }],
+    ['bytes("åa")', 'w6Vh'],
     ['timestamp("2026-01-01T00:00:00Z")', '2026-01-01T00:00:00.000Z'],
     ['duration("90s")', '90s'],
     ['optional.of(variables.five)', 5],
@@ -113,6 +115,13 @@ describe('names', () => {
   it('of members may be any JSON key', () => {
     const scope = { variables: { constructor: { name: 'x' }, a: 1 }, inputs: {} };
     expect(language.compile('variables.a')(scope)).toBe(1);
+    expect(language.compile('variables.?a.orValue(0)')(scope)).toBe(1);
+    const inputs = { b: scope.variables, list: [{ a: 2 }, scope.variables] };
+    expect(language.compile('inputs.?b[?"a"].orValue(0)')({ ...scope, inputs })).toBe(1);
+    expect(language.compile('inputs.list.map(x, x.?a.orValue(0))')({ ...scope, inputs })).toEqual([2, 1]);
+    expect(language.compile('inputs.list.exists(x, x == inputs.b)')({ ...scope, inputs })).toBe(true);
+    expect(language.compile('inputs.list == [{"a": 2}, variables]')({ ...scope, inputs })).toBe(true);
+    expect(language.compile('inputs')({ ...scope, inputs })).toEqual(inputs);
   });
 
   it('of unknown functions are refused: there is no clock and no randomness', () => {
@@ -123,6 +132,9 @@ describe('names', () => {
 });
 
 describe('limits', () => {
+  /** A value of which each level has the one below twice: small in memory, and endless for whoever walks through it. */
+  const doubled = (value: unknown, levels: number): unknown =>
+    levels === 0 ? value : doubled([value, value], levels - 1);
   const numbers = (length: number): number[] => Array.from({ length }, (_, index) => index);
   const scope = {
     variables: {},
@@ -184,9 +196,38 @@ describe('limits', () => {
     ['long texts searched again and again', 'inputs.few.all(x, !inputs.text.contains("b"))'],
     ['long texts split again and again', 'inputs.few.all(x, inputs.text.split("").size() > 0)'],
     ['long texts measured again and again', 'inputs.few.all(x, inputs.text.size() > 0)'],
+    ['a long text searched for another', 'inputs.text.contains(inputs.text.substring(0, 2000) + "b")'],
+    ['a long text searched from its end', 'inputs.text.lastIndexOf("b" + inputs.text.substring(0, 2000)) > 0'],
+    ['bytes that double', doubling('bytes(inputs.text)', (name) => `${name} + ${name}`, 8)],
+    ['bytes that are written out often', '[bytes(inputs.text)].map(b, inputs.few.map(x, b))'],
+    ['durations that are written out often', '[duration("1.1s")].map(d, inputs.list.map(x, [d, d, d]))'],
     ['long texts rewritten again and again', 'inputs.few.all(x, inputs.text.upperAscii() != "")'],
   ])('stop %s', (_what, text) => {
     expect(() => language.compile(text)(scope)).toThrow(/steps/);
+  });
+
+  it('are the same for every evaluation, whatever the one before has left', () => {
+    const search = language.compile('inputs.text.contains(inputs.part)');
+    const text = 'a'.repeat(10_000);
+    for (let times = 0; times < 3; times++) {
+      expect(() => search({ variables: {}, inputs: { text, part: 1 } })).toThrow('no matching overload');
+      expect(search({ variables: {}, inputs: { text, part: 'a' } })).toBe(true);
+    }
+    const often = language.compile('inputs.parts.exists(x, inputs.text.contains(x))');
+    expect(often({ variables: {}, inputs: { text, parts: [1, 2, 'b', 3, 'a'] } })).toBe(true);
+  });
+
+  it('do not depend on what an expression does not read', () => {
+    const huge = doubled([{ constructor: 1 }], 40);
+    expect(language.compile('inputs.?a.orValue(0)')({ variables: { huge }, inputs: { a: 1, huge } })).toBe(1);
+    expect(() =>
+      language.compile('inputs.?huge.hasValue()')({ variables: {}, inputs: { huge: doubled(0, 40) } }),
+    ).toThrow(/steps/);
+  });
+
+  it.each(['duration', 'timestamp', 'int', 'uint', 'double'])('refuse to read a long text with %s', (name) => {
+    const read = language.compile(`${name}(inputs.text)`);
+    expect(() => read({ variables: {}, inputs: { text: '1'.repeat(200_000) } })).toThrow(/100 characters/);
   });
 
   // Each level contains the previous one twice. Written out, eighteen levels have a quarter of a million members, and

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
-import { readJsonAnswer } from './json-answer.ts';
+import { describe, expect, it, vi } from 'vitest';
+import { readJsonAnswer, readJsonBlocks } from './json-answer.ts';
 
 describe('JSON in model output', () => {
   it('may be the whole text', () => {
@@ -24,5 +24,34 @@ describe('JSON in model output', () => {
 
   it.each(['', 'no JSON', '{"a": 1', 'see {a: 1}', '```json\n{"a"\n```'])('is not found in %j', (text) => {
     expect(readJsonAnswer(text)).toBeUndefined();
+  });
+});
+
+describe('the blocks of an output', () => {
+  const parts = fc.array(
+    fc.constantFrom('Là ', '```json\n{"a": 1}\n```', '```\n[2]```', '```\nno\n```', '😀\n', '```'),
+  );
+
+  it('are found where they begin', () => {
+    fc.assert(
+      fc.property(parts, (given) => {
+        const text = `So: ${given.join('')}`;
+        for (const { value, byteOffset } of readJsonBlocks(text)) {
+          const rest = Buffer.from(text).subarray(byteOffset).toString();
+          expect(JSON.parse(rest.slice(0, rest.indexOf('```')))).toEqual(value);
+        }
+      }),
+    );
+  });
+
+  it('are counted up to once, however many there are', () => {
+    const text = `é ${'```\n1\n```'.repeat(1_000)}`;
+    const count = vi.spyOn(Buffer, 'byteLength');
+    const blocks = readJsonBlocks(text);
+    const counted = count.mock.calls.reduce((sum, [part]) => sum + (part as string).length, 0);
+    count.mockRestore();
+    expect(blocks).toHaveLength(1_000);
+    expect(blocks.at(-1)!.byteOffset).toBe(Buffer.byteLength(text) - '1\n```'.length);
+    expect(counted).toBeLessThanOrEqual(text.length);
   });
 });

@@ -7,6 +7,7 @@ interface JsonAnswer {
 }
 
 const FENCE = /```(?:json)?[ \t]*\n([\s\S]*?)```/;
+const FENCE_END = '```';
 const FENCES = new RegExp(FENCE, 'g');
 
 /** Extracts JSON from a model's output: the whole text, a fenced block, or the first balanced brackets within prose. */
@@ -15,23 +16,25 @@ export function readJsonAnswer(text: string): JsonAnswer | undefined {
   if (direct) return { ...direct, path: 'direct', byteOffset: 0 };
   const fence = FENCE.exec(text);
   const fenced = fence && parse(fence[1]!);
-  if (fenced) {
-    return { ...fenced, path: 'markdown-fence', byteOffset: bytesBefore(text, text.indexOf(fence[1]!, fence.index)) };
-  }
+  if (fenced) return { ...fenced, path: 'markdown-fence', byteOffset: bytesBetween(text, 0, contentStart(fence)) };
   const begin = text.search(/[{[]/);
   const end = begin < 0 ? -1 : closingOf(text, begin);
   const walked = end < 0 ? undefined : parse(text.slice(begin, end + 1));
-  return walked && { ...walked, path: 'brace-walker', byteOffset: bytesBefore(text, begin) };
+  return walked && { ...walked, path: 'brace-walker', byteOffset: bytesBetween(text, 0, begin) };
 }
 
 /** The JSON values that an output consists of or holds in fenced blocks; what else stands in it is prose. */
 export function readJsonBlocks(text: string): JsonAnswer[] {
   const direct = parse(text);
   if (direct) return [{ ...direct, path: 'direct', byteOffset: 0 }];
+  let [counted, byteOffset] = [0, 0];
   return [...text.matchAll(FENCES)].flatMap((fence) => {
     const fenced = parse(fence[1]!);
     if (!fenced) return [];
-    return [{ ...fenced, path: 'markdown-fence', byteOffset: bytesBefore(text, text.indexOf(fence[1]!, fence.index)) }];
+    const start = contentStart(fence);
+    byteOffset += bytesBetween(text, counted, start);
+    counted = start;
+    return [{ ...fenced, path: 'markdown-fence' as const, byteOffset }];
   });
 }
 
@@ -58,6 +61,11 @@ function closingOf(text: string, begin: number): number {
   return -1;
 }
 
-function bytesBefore(text: string, at: number): number {
-  return Buffer.byteLength(text.slice(0, at));
+/** Where the content of a fenced block begins. */
+function contentStart({ 0: block, 1: content = '', index }: RegExpExecArray): number {
+  return index + block.length - FENCE_END.length - content.length;
+}
+
+function bytesBetween(text: string, start: number, end: number): number {
+  return Buffer.byteLength(text.slice(start, end));
 }

@@ -6,6 +6,9 @@ export interface Reference {
   readonly isGuarded: boolean;
 }
 
+/** What an expression reads: a root alone is read as a whole, or by a name that is computed. */
+export type Read = Pick<Reference, 'root' | 'path'>;
+
 /** The library's syntax tree before it is checked, as far as it is read here. */
 interface Part {
   readonly op: string;
@@ -31,6 +34,28 @@ export function referencesIn(tree: unknown, roots: readonly string[]): Reference
   };
   visit(tree, false);
   return found.filter(({ root, path }) => roots.includes(root) && !loops.has(root) && path.length > 0);
+}
+
+/**
+ * Lists all that an expression may read. To ask whether a root has a member reads nothing. The items of loops are left
+ * out; what they are taken from is in the list.
+ */
+export function readsIn(tree: unknown, roots: readonly string[]): Read[] {
+  const found: Read[] = [];
+  const visit = (value: unknown): void => {
+    if (Array.isArray(value)) for (const item of value) visit(item);
+    if (!isPart(value)) return;
+    const chain = value.op === 'in' ? undefined : chainOf(value);
+    if (chain) found.push(chain);
+    else visit(asksForMember(value) ? (value.args as unknown[])[0] : value.args);
+  };
+  visit(tree);
+  return found.filter(({ root }) => roots.includes(root));
+}
+
+function asksForMember({ op, args }: Part): boolean {
+  const [, owner] = op === 'in' ? (args as [unknown, unknown]) : [];
+  return isPart(owner) && owner.op === 'id';
 }
 
 function isPart(value: unknown): value is Part {

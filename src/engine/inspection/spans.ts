@@ -278,6 +278,6 @@ function piiOf({ definition, sensitive, sensitivePorts }: Plan, nodeId?: string)
   const isPresent =
     nodeId === undefined
       ? complianceClass !== 'public' || sensitive.size > 0 || sensitivePorts.size > 0
-      : (sensitivePorts.get(nodeId)?.size ?? 0) > 0;
+      : sensitivePorts.has(nodeId);
   return isPresent ? { 'openwop.pii_present': true } : {};
 }

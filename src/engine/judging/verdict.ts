@@ -6,7 +6,8 @@ import {
   type Evidence,
   type VerifierSpec,
 } from '../../protocol/learning/verifiers.ts';
-import { ExpressionError, expressionLanguage } from '../expressions/expression.ts';
+import { expressionLanguage } from '../expressions/expression.ts';
+import { ExpressionError } from '../expressions/expression-error.ts';
 
 /** The data that a verifier's expressions can refer to. */
 export interface JudgedRun {

@@ -62,4 +62,11 @@ describe('known values', () => {
     const text = 'secret 9999 of many and secret 12 of man '.repeat(10_000);
     expect(known.mask(text)).toBe(`${REDACTED} and secret 12 of man `.repeat(10_000));
   });
+
+  it('take time in proportion to the text, though they are long and almost everywhere in it', () => {
+    const known = knowing(Array.from({ length: 20 }, (_, index) => `${'a'.repeat(90_000 - index)}b`));
+    const text = 'a'.repeat(900_000);
+    expect(known.mask(text)).toBe(text);
+    expect(known.mask(`${text}b`)).toBe(`${'a'.repeat(900_000 - 90_000)}${REDACTED}`);
+  });
 });

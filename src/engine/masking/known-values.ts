@@ -1,5 +1,6 @@
 import { isObject } from '../../protocol/format/json.ts';
 import { REDACTED } from './mask.ts';
+import { TextHashes } from './text-hashes.ts';
 
 /** Shorter texts are masked only where they are a whole value: inside other texts they would match ordinary words. */
 const PART_LENGTH_MIN = 6;
@@ -13,7 +14,8 @@ const DEPTH_MAX = 256;
 
 /** Values that begin alike. */
 interface Parts {
-  readonly texts: Set<string>;
+  /** By their hash, which finds candidates at a place without reading them. */
+  readonly texts: Map<number, string[]>;
   /** The different lengths of the texts, longest first. */
   readonly lengths: number[];
 }
@@ -21,10 +23,48 @@ interface Parts {
 /** How many lengths are tried at one place; beyond that everything that begins alike is masked to the end. */
 const LENGTHS_MAX = 64;
 
-/** The length of the longest value at a place of a text. */
-function lengthAt(text: string, index: number, { texts, lengths }: Parts): number | undefined {
-  if (lengths.length > LENGTHS_MAX) return text.length - index;
-  return lengths.find((length) => texts.has(text.slice(index, index + length)));
+function addTo({ texts, lengths }: Parts, text: string): void {
+  if (lengths.length > LENGTHS_MAX) return;
+  const hash = new TextHashes(text).of(0, text.length);
+  const alike = texts.get(hash);
+  if (alike) alike.push(text);
+  else texts.set(hash, [text]);
+  if (lengths.includes(text.length)) return;
+  lengths.push(text.length);
+  lengths.sort((a, b) => b - a);
+}
+
+/** How often values with the hash of a place may be compared in vain, before a text is taken for one made to cause that. */
+const MISSES_MAX = 100;
+
+/** Finds values in one text. */
+class Search {
+  readonly #text: string;
+  readonly #hashes: TextHashes;
+  #misses = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+    this.#hashes = new TextHashes(text);
+  }
+
+  /** The length of the longest value at a place. */
+  lengthAt(index: number, { texts, lengths }: Parts): number | undefined {
+    const rest = this.#text.length - index;
+    if (lengths.length > LENGTHS_MAX) return rest;
+    const found = lengths.find((length) => {
+      if (length > rest) return false;
+      const values = texts.get(this.#hashes.of(index, length)) ?? [];
+      return values.some((value) => this.#isAt(index, value));
+    });
+    return this.#misses > MISSES_MAX ? rest : found;
+  }
+
+  #isAt(index: number, value: string): boolean {
+    const isAt = this.#text.startsWith(value, index);
+    if (!isAt) this.#misses++;
+    return isAt;
+  }
 }
 
 /**
@@ -80,11 +120,9 @@ export class KnownValues {
     for (const spelling of new Set([text, JSON.stringify(text).slice(1, -1)])) {
       if (spelling.length < PART_LENGTH_MIN) continue;
       const beginning = spelling.slice(0, PART_LENGTH_MIN);
-      const parts = this.#parts.get(beginning) ?? { lengths: [], texts: new Set() };
+      const parts = this.#parts.get(beginning) ?? { lengths: [], texts: new Map() };
       this.#parts.set(beginning, parts);
-      parts.texts.add(spelling);
-      if (!parts.lengths.includes(spelling.length)) parts.lengths.push(spelling.length);
-      parts.lengths.sort((a, b) => b - a);
+      addTo(parts, spelling);
       this.#firsts.add(spelling.charCodeAt(0));
     }
   }
@@ -111,10 +149,13 @@ export class KnownValues {
     if (this.#wholes.has(text)) return REDACTED;
     let masked = '';
     let from = 0;
+    let search: Search | undefined;
     for (let index = 0; index + PART_LENGTH_MIN <= text.length; index++) {
       if (!this.#firsts.has(text.charCodeAt(index))) continue;
       const parts = this.#parts.get(text.slice(index, index + PART_LENGTH_MIN));
-      const length = parts && lengthAt(text, index, parts);
+      if (!parts) continue;
+      search ??= new Search(text);
+      const length = search.lengthAt(index, parts);
       if (length === undefined) continue;
       masked += text.slice(from, index) + REDACTED;
       from = index + length;

@@ -3,6 +3,7 @@ import type { NewEvent } from '../../protocol/running/events.ts';
 import type { Plan } from '../definition/plan.ts';
 import { KnownValues } from './known-values.ts';
 import { hasSensitiveParts, leaksThroughError } from './mask.ts';
+import type { Ports } from './sensitivity.ts';
 
 /** What a run knows to be sensitive before its first event; undefined if its definition marks nothing. */
 export function knownAtStart(plan: Plan, variables: JsonObject, channels: ReadonlyMap<string, unknown>) {
@@ -38,7 +39,7 @@ export function learnFromEvent(plan: Plan, known: KnownValues, { type, payload }
   }
 }
 
-function learnPorts(known: KnownValues, ports: ReadonlySet<string>, outputs: unknown): void {
+function learnPorts(known: KnownValues, ports: Ports, outputs: unknown): void {
   if (!isObject(outputs)) return;
   for (const [port, value] of Object.entries(outputs)) if (ports.has(port)) known.learn(value);
 }

@@ -1,4 +1,5 @@
 import { isObject, type JsonObject, own } from '../../protocol/format/json.ts';
+import { eventRows } from '../../protocol/running/event-rows.ts';
 import type { EventPayload, EventType, NewEvent } from '../../protocol/running/events.ts';
 import type { MaskingMode } from '../../protocol/running/workflows.ts';
 import type { Plan } from '../definition/plan.ts';
@@ -45,7 +46,7 @@ export function maskMembers(
 /** The payload that readers get. The log stores the unmasked payload separately, for the fold only. */
 export function maskPayload(plan: Plan, event: NewEvent, digest: Digest): unknown {
   // A fork may copy types that a newer host wrote and this one does not know.
-  const mask = own(MASKS as Record<string, unknown>, event.type) as Mask<EventType> | undefined;
+  const mask = maskOf(event.type);
   return mask ? mask(plan, event, digest) : event.payload;
 }
 
@@ -148,6 +149,7 @@ export const MASKS: { readonly [T in EventType]: Mask<T> } = {
   'capstan.pause.requested': unmasked,
   'capstan.principal.identified': unmasked,
 };
+const maskOf = eventRows<Mask<EventType>>(MASKS);
 
 /** Whether everything that a node says is masked, because it computes with something sensitive. */
 function hidesAll(plan: Plan, nodeId: string): boolean {

@@ -61,6 +61,42 @@ describe('sensitivity propagates', () => {
     expect(portsOf([open], [], SENSITIVE).gate).not.toContain('editedArtifactData');
   });
 
+  it.each([
+    ['variables["sec" + "ret"]', ['x']],
+    ['variables["\\u0073ecret"]', ['x']],
+    ['variables[variables.open]', ['x']],
+    ['[variables].map(all, all.secret)[0]', ['x']],
+    ['variables.?secret.orValue("")', ['x']],
+    ['nodes.from.key', ['x']],
+    ['nodes["fr" + "om"].open', ['x']],
+    ['nodes.from["k" + "ey"]', ['x']],
+    ['string(nodes.from)', ['x']],
+    ['nodes.from.open', []],
+    ['"secret" in variables', []],
+    ['variables.open + "secret"', []],
+    ['variables["open"]', []],
+  ])('to the port of an expression that may read it: %s', (expression, expected) => {
+    const from = node('from', 'core.identity', { inputs: { open: fixed(1) }, outputSensitivity: { key: true } });
+    const reader = node('n', 'core.identity', { inputs: { x: { type: 'expression', expression } } });
+    expect(portsOf([from, reader], [edge('from', 'n', { sourceOutput: 'open', targetInput: 'o' })]).n ?? []).toEqual(
+      expected,
+    );
+  });
+
+  it('through variables that nodes write, in any order and number', () => {
+    const hops = 60;
+    const nodes = Array.from({ length: hops }, (_, hop) =>
+      node(`n${hop}`, 'core.setVariable', { config: { name: `v${hop + 1}` }, inputs: { value: variable(`v${hop}`) } }),
+    ).reverse();
+    const variables = Array.from({ length: hops + 1 }, (_, hop) => ({
+      name: `v${hop}`,
+      type: 'string' as const,
+      sensitive: hop === 0,
+    }));
+    const { sensitive } = makePlan(workflow(nodes, [], { variables }), 1);
+    expect(sensitive.size).toBe(hops + 1);
+  });
+
   it('not at all if nothing is sensitive', () => {
     expect(portsOf([node('n', 'core.identity', { inputs: { a: variable('open') } })], [], {})).toEqual({});
   });
@@ -80,5 +116,15 @@ function portsOf(
   more: Partial<WorkflowDefinition> = SENSITIVE,
 ): Record<string, string[]> {
   const { sensitivePorts } = makePlan(workflow(nodes, edges, more), 1);
-  return Object.fromEntries([...sensitivePorts].map(([nodeId, ports]) => [nodeId, [...ports].sort()]));
+  const names = nodes.flatMap(({ inputs, outputSensitivity = {} }) => [
+    ...Object.keys(inputs),
+    ...Object.keys(outputSensitivity),
+  ]);
+  const asked = new Set([...names, ...edges.map(({ targetInput = 'input' }) => targetInput), ...OTHERS]);
+  return Object.fromEntries(
+    [...sensitivePorts].map(([nodeId, ports]) => [nodeId, [...asked].filter((port) => ports.has(port)).sort()]),
+  );
 }
+
+/** Ports that no definition here names. */
+const OTHERS = ['value', 'editedArtifactData', 'secret', 'open', 'notes'];

@@ -3,7 +3,8 @@ import type { JsonObject } from '../protocol/format/json.ts';
 import type { NewEvent, RunEvent } from '../protocol/running/events.ts';
 import type { WorkflowDefinition } from '../protocol/running/workflows.ts';
 import { makePlan, type Plan } from './definition/plan.ts';
-import { type InterruptRequest, suspendNode } from './people/interrupts.ts';
+import { type InterruptRequest, resolveInterrupt, suspendNode } from './people/interrupts.ts';
+import type { Resolver } from './people/question.ts';
 import { withCausationId } from './run/causation.ts';
 import { apply, fold } from './run/fold.ts';
 import { next, type Step } from './run/next.ts';
@@ -15,6 +16,14 @@ import { emptyRun, type Run, type RunFacts } from './run/run.ts';
 const APPROVAL: InterruptRequest = {
   kind: 'approval',
   data: { artifactId: 'a', artifactType: 'text', title: 'Approve', actions: ['accept', 'reject'] },
+};
+
+const SOMEBODY: Resolver = {
+  principal: 'ada',
+  mayNameVoters: false,
+  hasScope: () => false,
+  hasRole: () => false,
+  hasGroup: () => false,
 };
 
 /** When the runs of tests are created. */
@@ -114,6 +123,13 @@ export class TestRun {
 
   suspend(nodeId: string, interruptId: string, request: InterruptRequest = APPROVAL): this {
     return this.record(...suspendNode(this.run, nodeId, request, interruptId));
+  }
+
+  /** Answers what a node asks, as somebody without any role, and completes it with the answer. */
+  answer(nodeId: string, given: { readonly action: string }): this {
+    const decision = resolveInterrupt(this.run, nodeId, given, SOMEBODY);
+    if (!Array.isArray(decision)) throw new Error('the answer was refused');
+    return this.record(...decision).complete(nodeId, { ...given });
   }
 
   dispatch(nodeId: string, childRunId = 'run-child'): this {

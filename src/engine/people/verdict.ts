@@ -3,7 +3,7 @@ import type { InterruptKind } from '../../protocol/running/events.ts';
 import type { EdgeCondition } from '../../protocol/running/workflows.ts';
 import type { PlannedEdge } from '../definition/plan.ts';
 import type { Scope } from '../expressions/condition.ts';
-import { ExpressionError } from '../expressions/expression.ts';
+import { ExpressionError } from '../expressions/expression-error.ts';
 
 /**
  * What the answer to an interrupt, or the result of a verification, means for the edges of its node. Of interrupts only

@@ -1,4 +1,4 @@
-import { own } from '../../protocol/format/json.ts';
+import { eventRows } from '../../protocol/running/event-rows.ts';
 import type { EventType, NewEvent, RunEvent } from '../../protocol/running/events.ts';
 import { DISPATCH } from '../definition/orchestration.ts';
 import { WORKER_ENDS } from './agent-steps.ts';
@@ -114,6 +114,7 @@ export const CAUSES: { readonly [T in EventType]: Cause<T> } = {
   'capstan.pause.requested': outside,
   'capstan.principal.identified': byQuestion,
 };
+const causeBy = eventRows<Cause<EventType>>(CAUSES);
 
 /** Each transition of a handoff is caused by the one before it, the first one by the decision. */
 function handoffCause(run: Run, event: EventOf<'core.workflowChain.event'>): string | undefined {
@@ -133,8 +134,7 @@ function capCause(run: Run, event: EventOf<'cap.breached'>): string | undefined 
 /** The event with the `causationId` that the state of the run gives it, unless it names its cause itself. */
 export function withCausationId(run: Run, event: NewEvent): NewEvent {
   if (event.causationId !== undefined) return event;
-  const causeOf = own(CAUSES as Record<string, unknown>, event.type) as Cause<EventType> | undefined;
-  const causationId = causeOf?.(run, event);
+  const causationId = causeBy(event.type)?.(run, event);
   return causationId === undefined ? event : { ...event, causationId };
 }
 
@@ -200,14 +200,14 @@ const NOTES: { readonly [T in EventType]?: Note<T> } = {
   },
   'agent.invocation.started': (_run, { eventId }, node) => {
     node.invoked = eventId;
-    delete node.decided;
+    node.decided = undefined;
   },
   'agent.decided': (run, event, node) => {
     node.decided = event.eventId;
     if (isDispatch(run, event)) run.causes.turn = event.eventId;
   },
   'agent.invocation.completed': (_run, _event, node) => {
-    delete node.invoked;
+    node.invoked = undefined;
   },
   'runOrchestrator.decided': (run, { eventId }) => {
     run.causes.decided = eventId;
@@ -226,10 +226,11 @@ const NOTES: { readonly [T in EventType]?: Note<T> } = {
     delete run.causes.verified;
   },
 };
+const noteOf = eventRows<Note<EventType>>(NOTES);
 
 /** Remembers an event that later ones may name as their cause; called after it was applied. */
 export function noteCause(run: Run, event: RunEvent): void {
-  const note = own(NOTES as Record<string, unknown>, event.type) as Note<EventType> | undefined;
+  const note = noteOf(event.type);
   if (!note) return;
   const state = nodeOf(run, event);
   note(run, event, state ? nodeCauses(state) : {});
@@ -237,8 +238,8 @@ export function noteCause(run: Run, event: RunEvent): void {
 
 function act(run: Run, event: RunEvent, node: NodeCauses): void {
   node.acting = event.eventId;
-  delete node.invoked;
-  delete node.decided;
+  node.invoked = undefined;
+  node.decided = undefined;
   if (isDispatch(run, event)) run.causes.turn = event.eventId;
 }
 
@@ -282,6 +283,7 @@ function isDispatch(run: Run, { nodeId }: Located): boolean {
 
 /** The end of the node that an edge comes from: it made the host evaluate the edge. */
 function settledSource(run: Run, edgeId: unknown): string | undefined {
-  const source = run.plan.nodes.find(({ outgoing }) => outgoing.some(({ edge }) => edge.id === edgeId));
+  const warning = typeof edgeId === 'string' ? run.warnings.get(edgeId) : undefined;
+  const source = warning && run.plan.node(warning.edge.sourceNodeId);
   return source && run.nodes[source.index]!.causes?.settled;
 }

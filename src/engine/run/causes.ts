@@ -11,7 +11,7 @@ export interface RunCauses {
   consumed?: string;
   exhausted?: string;
   /** The supervisor's last decision, and what happened since that the next one is about. */
-  decided?: string;
+  decided?: string | undefined;
   turn?: string;
   /** The last handoff that began: its child has no id yet. */
   began?: string;
@@ -33,7 +33,7 @@ export interface NodeCauses {
   asked?: string;
   answered?: string;
   /** The invocation of an agent, and its decision. */
-  invoked?: string;
-  decided?: string;
+  invoked?: string | undefined;
+  decided?: string | undefined;
   settled?: string;
 }

@@ -37,6 +37,27 @@ describe('reducers', () => {
     expect(written('replace', [1, null])).toBeNull();
   });
 
+  it('never change a value that was written', () => {
+    const values = [[1], { a: 1 }] as const;
+    let state: unknown;
+    for (const [reducer, value] of [
+      ['replace', values[0]],
+      ['append', 2],
+      ['replace', values[1]],
+      ['merge', { b: 2 }],
+    ] as const) {
+      state = reduceWrite(state, { reducer, value, now: 0 }, {});
+    }
+    expect(state).toEqual({ a: 1, b: 2 });
+    expect(values).toEqual([[1], { a: 1 }]);
+  });
+
+  it('merge: a member may have any name', () => {
+    const state = written('merge', [JSON.parse('{"__proto__":{"a":1},"constructor":2}'), { c: 3 }]);
+    expect(JSON.stringify(state)).toBe('{"__proto__":{"a":1},"constructor":2,"c":3}');
+    expect(Object.getPrototypeOf(state)).toBe(Object.prototype);
+  });
+
   it('append: values in order of writing', () => {
     expect(written('append', [1, [2], null])).toEqual([1, [2], null]);
   });

@@ -23,14 +23,32 @@ const append = (state: unknown, value: unknown): unknown => {
   return state;
 };
 
+function merge(state: JsonObject, value: JsonObject): JsonObject {
+  for (const key of Object.keys(value)) {
+    // Assigning to this name would change the prototype.
+    if (key === '__proto__') Object.defineProperty(state, key, { ...ORDINARY, value: value[key] });
+    else state[key] = value[key];
+  }
+  return state;
+}
+
+const ORDINARY = { configurable: true, enumerable: true, writable: true };
+
+/** A copy of the state of a channel that later writes do not change. */
+export function copied(state: unknown): unknown {
+  if (Array.isArray(state)) return [...state];
+  return isObject(state) ? { ...state } : state;
+}
+
 const REDUCERS: Record<string, Reducer> = {
-  replace: { empty: undefined, list: false, takesTtl: false, reduce: (_state, value) => value },
+  // The value belongs to its event, which a write by another reducer must not change.
+  replace: { empty: undefined, list: false, takesTtl: false, reduce: (_state, value) => copied(value) },
   append: { empty: [], list: true, takesTtl: true, reduce: append },
   merge: {
     empty: {},
     list: false,
     takesTtl: false,
-    reduce: (state, value) => ({ ...(state as JsonObject), ...(isObject(value) ? value : {}) }),
+    reduce: (state, value) => merge(isObject(state) ? state : {}, isObject(value) ? value : {}),
   },
   counter: {
     empty: 0,
@@ -97,7 +115,7 @@ export function initialState(reducer: string, options: ChannelOptions): unknown 
 
 /**
  * Applies one write to a channel's state. On a channel with a TTL, `value` is already a TimedEntry and `now` is the
- * event's time. Lists are extended in place, because only the fold holds them.
+ * event's time. Lists and objects are changed in place: only the fold holds them, and a long one takes long to copy.
  */
 export function reduceWrite(
   state: unknown,
@@ -123,7 +141,7 @@ function prune(entries: unknown[], oldest: number): unknown[] {
 /** Whether a write would exceed `maxSize` on a channel that cannot drop old entries. */
 export function overflows(state: unknown, reducer: string, value: unknown, maxSize: number | undefined): boolean {
   if (!maxSize || reducerOf(reducer).list) return false;
-  const next = reducerOf(reducer).reduce(state ?? initialState(reducer, {}), value);
+  const next = reducerOf(reducer).reduce(copied(state) ?? initialState(reducer, {}), value);
   const size = Array.isArray(next) ? next.length : isObject(next) ? Object.keys(next).length : 0;
   return size > maxSize;
 }

@@ -1,5 +1,6 @@
+import type { WorkflowEdge } from '../../protocol/running/workflows.ts';
 import type { PlannedEdge } from '../definition/plan.ts';
-import { ExpressionError } from '../expressions/expression.ts';
+import { ExpressionError } from '../expressions/expression-error.ts';
 import { isMeantFor, type Verdict } from '../people/verdict.ts';
 import { scopeOf } from './inputs.ts';
 import type { EdgeResult, Run } from './run.ts';
@@ -16,7 +17,7 @@ function ordinaryResult(run: Run, { edge, source, condition }: PlannedEdge): Edg
   // A skipped source has no output, and absent is falsy, so `falsy` is the one condition it can meet.
   if (status === 'skipped') return edge.condition?.type === 'falsy' ? 'succeeded' : 'skipped';
   if (!condition) return 'succeeded';
-  const holds = orWarn(run, edge.id, () => condition({ ...scopeOf(run), output: outputs ?? {} }));
+  const holds = orWarn(run, edge, () => condition({ ...scopeOf(run), output: outputs ?? {} }));
   return holds ? 'succeeded' : 'skipped';
 }
 
@@ -29,18 +30,18 @@ function resultOfNo(run: Run, planned: PlannedEdge, verdict: Verdict): EdgeResul
   const catches = run.plan.nodes[planned.target]!.rule === 'any_failed';
   if (catches && verdict === 'refused') return 'failed';
   const { outputs = {} } = run.nodes[planned.source]!;
-  const isMeant = orWarn(run, planned.edge.id, () => isMeantFor(planned, scopeOf(run), outputs));
+  const isMeant = orWarn(run, planned.edge, () => isMeantFor(planned, scopeOf(run), outputs));
   if (catches) return isMeant ? 'failed' : 'skipped';
   return isMeant ? 'succeeded' : 'failed';
 }
 
 /** Evaluates a condition; an error counts as false and is logged. */
-function orWarn(run: Run, edgeId: string, holds: () => boolean): boolean {
+function orWarn(run: Run, edge: WorkflowEdge, holds: () => boolean): boolean {
   try {
     return holds();
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error;
-    run.warnings.set(edgeId, error.message);
+    run.warnings.set(edge.id, { edge, reason: error.message });
     return false;
   }
 }

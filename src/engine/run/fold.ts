@@ -1,4 +1,5 @@
-import { type JsonObject, own } from '../../protocol/format/json.ts';
+import type { JsonObject } from '../../protocol/format/json.ts';
+import { eventRows } from '../../protocol/running/event-rows.ts';
 import type { EventPayload, EventType, RunEvent } from '../../protocol/running/events.ts';
 import type { RunStatus } from '../../protocol/running/runs.ts';
 import { assert } from '../assert.ts';
@@ -14,17 +15,18 @@ import { edgeResult } from './edge-result.ts';
 import type { Envelope } from './envelope.ts';
 import { detachFork, followFork } from './fork.ts';
 import { resolveInputs } from './inputs.ts';
-import { decide, reachableFrom, reopen, reopenGates, tallyOf, triggers } from './restart.ts';
+import { decide, leadingTo, makeAgain, reachableFrom, reopen, reopenGates, tallyOf, triggers } from './restart.ts';
 import {
-  declaredChannel,
   type EdgeResult,
   emptyRun,
+  isOver,
   isTerminal,
   type NodeInputs,
   type NodeState,
   type Run,
   type RunFacts,
 } from './run.ts';
+import { declaredChannel, forgetVisible } from './visible-variables.ts';
 
 /** Rebuilds the state of a run from its events. */
 export function fold(plan: Plan, facts: RunFacts, events: Iterable<RunEvent>): Run {
@@ -40,8 +42,7 @@ export function apply(run: Run, event: RunEvent): void {
   const time = Date.parse(event.timestamp);
   if (run.known) learnFromEvent(run.plan, run.known, event);
   // Unknown types are ignored: a newer host may have written them.
-  const row = own(rows as Record<string, unknown>, event.type) as Row<EventType> | undefined;
-  row?.(run, event.payload, { time, nodeId: event.nodeId, eventId: event.eventId });
+  rowOf(event.type)?.(run, event.payload, { time, nodeId: event.nodeId, eventId: event.eventId });
   noteCause(run, event);
   run.sequence = event.sequence;
   run.updatedAt = time;
@@ -92,15 +93,18 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     run.toSkip.delete(planned.index);
     Object.assign(state, { status: 'running', attempt, startedAt: time, inputs: inputsAt(run, planned, time) });
     state.firstAttempt ??= attempt;
-    delete state.resumedAt;
-    delete state.retryAt;
-    delete state.additions;
-    delete state.children;
+    state.resumedAt = undefined;
+    state.childEndedAt = undefined;
+    state.retryAt = undefined;
+    state.additions = undefined;
+    state.shown = undefined;
+    state.children = undefined;
     run.active.add(planned.index);
   },
   'node.completed': (run, { nodeId, outputs }, { time }) => {
     const { answer } = lookUp(run, nodeId)[0];
     const [state, planned] = settle(run, nodeId, 'completed', time);
+    if (state.isOutdated) return makeAgain(run, planned);
     if (outputs) {
       state.outputs = outputs;
       run.outputs[nodeId] = outputs;
@@ -109,6 +113,7 @@ const rows: { readonly [T in EventType]: Row<T> } = {
   },
   'node.failed': (run, { nodeId, error }, { time, eventId }) => {
     const [state, planned] = settle(run, nodeId, 'failed', time);
+    if (state.isOutdated) return makeAgain(run, planned);
     state.error = error;
     delete run.exhausted;
     // Otherwise a loop that exceeded its limit could continue through its own failure.
@@ -137,7 +142,7 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     state.status = 'suspended';
     state.interrupts++;
     state.interrupt = { interruptId, kind, key, requestedAt: time, data: {}, votes: new Map() };
-    delete state.answer;
+    state.answer = undefined;
     run.suspended.add(planned.index);
   },
   'interrupt.requested': (run, { data, resumeSchema, timeoutMs }, { nodeId, time }) => {
@@ -160,7 +165,7 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     const ttl = grantTtlOf(data);
     if (ttl !== undefined && verdict === 'granted') run.grants.set(planned.index, time + ttl);
     state.answers = [...(state.answers ?? []), resumeValue];
-    delete state.interrupt;
+    state.interrupt = undefined;
   },
   'node.resumed': (run, { nodeId }, { time }) => {
     Object.assign(lookUp(run, nodeId)[0], { status: 'running', resumedAt: time });
@@ -175,10 +180,13 @@ const rows: { readonly [T in EventType]: Row<T> } = {
   'approval.overridden': (run, { principal }, { nodeId = '', time }) =>
     castVote(run, nodeId, principal, 'overridden', time),
   'capstan.principal.identified': (run, { principal, person }) => void run.people.set(principal, person),
-  'capstan.child.changed': (run, { nodeId, childRunId, status, ...bill }) => {
+  'capstan.child.changed': (run, { nodeId, childRunId, status, ...bill }, { time }) => {
     if (bill.spent) addChildSpending(run.budget, childRunId, bill);
-    const child = lookUp(run, nodeId)[0].children?.find(({ runId }) => runId === childRunId);
-    if (child) child.status = status as RunStatus;
+    const [state] = lookUp(run, nodeId);
+    const child = state.children?.find(({ runId }) => runId === childRunId);
+    if (!child) return;
+    child.status = status as RunStatus;
+    if (isOver(child)) state.childEndedAt = time;
   },
   'node.dispatched': (run, { childRunId }, { nodeId }) => {
     assert(nodeId, 'node.dispatched must name its node');
@@ -191,13 +199,15 @@ const rows: { readonly [T in EventType]: Row<T> } = {
   'variable.changed': (run, { name, next }) => {
     if (next === undefined) delete run.variables[name];
     else run.variables[name] = next;
+    forgetVisible(run);
   },
   'channel.written': (run, payload, envelope) => {
     const { channel, reducer, value, nodeId } = payload;
-    countAddition(run, payload, envelope);
+    countRecorded(run, 'additions', envelope);
     const options = channelOptions(run, channel, nodeId);
     const state = run.channels.get(channel) ?? initialState(reducer, options);
     run.channels.set(channel, reduceWrite(state, { reducer, value, now: envelope.time }, options));
+    forgetVisible(run);
   },
   'version.pinned': (run, { changeId, version }) => {
     run.pins.set(changeId, version);
@@ -244,6 +254,7 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     const { fields } = payload;
     if (typeof fields?.edgeId === 'string') run.warnings.delete(fields.edgeId);
     if (typeof fields?.envelopeType === 'string') countStep(run, payload, envelope);
+    countRecorded(run, 'shown', envelope);
   },
 
   'approval.rejected': unchanged,
@@ -256,8 +267,8 @@ const rows: { readonly [T in EventType]: Row<T> } = {
   'authorization.decided': unchanged,
   'clarification.requested': unchanged,
   'clarification.resolved': unchanged,
-  'artifact.created': countAddition,
-  'output.chunk': unchanged,
+  'artifact.created': (run, _payload, envelope) => countRecorded(run, 'additions', envelope),
+  'output.chunk': (run, _payload, envelope) => countRecorded(run, 'shown', envelope),
   'envelope.retry.exhausted': countStep,
   'envelope.refusal': countStep,
   'envelope.truncated': countStep,
@@ -265,6 +276,7 @@ const rows: { readonly [T in EventType]: Row<T> } = {
   'model.capability.insufficient': unchanged,
   'workflow.loopback-limit': unchanged,
 };
+const rowOf = eventRows<Row<EventType>>(rows);
 
 function lookUp(run: Run, nodeId: string): [NodeState, PlannedNode] {
   const planned = run.plan.node(nodeId);
@@ -281,18 +293,20 @@ function castVote(run: Run, nodeId: string, voter: string, vote: string, time: n
 
 /** The inputs of an attempt. One that starts after an approval that it depends on has expired fails instead. */
 function inputsAt(run: Run, planned: PlannedNode, time: number): NodeInputs {
-  for (const [index, until] of run.grants) {
-    const gate = run.plan.nodes[index]!;
-    if (time < until || gate === planned || !reachableFrom(run.plan, gate).includes(planned)) continue;
+  const expired = [...run.grants].filter(([, until]) => time >= until).map(([index]) => run.plan.nodes[index]!);
+  const before = expired.length === 0 ? undefined : leadingTo(run.plan, planned);
+  const gate = expired.find((granted) => granted !== planned && before!.has(granted));
+  if (gate) {
     const message = `The approval of ${JSON.stringify(gate.node.id)} has expired.`;
     return { all: {}, declared: {}, problem: { code: 'approval_expired', message, retryable: false } };
   }
   return resolveInputs(run, planned);
 }
 
-function countAddition(run: Run, _payload: unknown, { nodeId }: Envelope): void {
+/** Counts what the attempt of a node has recorded: whatever continues the attempt records only the rest. */
+function countRecorded(run: Run, what: 'additions' | 'shown', { nodeId }: Envelope): void {
   const state = run.nodes[run.plan.node(nodeId ?? '')?.index ?? -1];
-  if (state) state.additions = (state.additions ?? 0) + 1;
+  if (state) state[what] = (state[what] ?? 0) + 1;
 }
 
 function end(run: Run, how: NonNullable<Run['ended']>, time: number): void {
@@ -310,14 +324,14 @@ function settle(
   assert(!isSettled(state), `a node must settle only once, got a second ${status}`);
   state.status = status;
   state.endedAt = time;
-  delete state.inputs;
-  delete state.retryAt;
-  delete state.additions;
-  delete state.interrupt;
-  delete state.answer;
-  delete state.answers;
+  state.inputs = undefined;
+  state.retryAt = undefined;
+  state.additions = undefined;
+  state.interrupt = undefined;
+  state.answer = undefined;
+  state.answers = undefined;
   run.suspended.delete(planned.index);
-  if (status === 'completed') delete state.error;
+  if (status === 'completed') state.error = undefined;
   run.active.delete(planned.index);
   run.ready.delete(planned.index);
   return [state, planned];
@@ -362,16 +376,23 @@ function isTaken(rule: PlannedNode['rule'], result: EdgeResult): boolean {
   return triggers[rule]({ open: 0, succeeded: 0, failed: 0, skipped: 0, [result]: 1 }) === 'start';
 }
 
-/** A loopback edge was taken: the node starts again, and all nodes after it are reset. */
+/**
+ * A loopback edge was taken: the node starts again, and all nodes after it are reset. One that is at work, or waits for an
+ * answer, ends first: nobody's answer to what was before counts for what comes now.
+ */
 function restartFrom(run: Run, first: PlannedNode): void {
   if (run.nodes[first.index]!.visit >= run.plan.maxLoopbacks) {
     run.exhausted = first.index;
     reopen(run, first);
     return;
   }
-  const following = reachableFrom(run.plan, first).filter(({ index }) => !run.active.has(index));
+  const reached = reachableFrom(run.plan, first);
+  const busy = new Set(reached.filter(({ index }) => run.active.has(index)));
+  const following = reached.filter((planned) => !busy.has(planned));
+  for (const { index } of busy) run.nodes[index]!.isOutdated = true;
   for (const planned of following) reopen(run, planned);
   for (const { index, incoming } of following) run.tallies[index] = tallyOf(run, incoming);
+  if (busy.has(first)) return;
   run.nodes[first.index]!.status = 'ready';
   run.ready.add(first.index);
 }

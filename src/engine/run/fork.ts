@@ -27,8 +27,8 @@ function dropCommands(run: Run): void {
     if (state.status !== 'cancelled') continue;
     state.status = 'ready';
     state.attempt++;
-    delete state.endedAt;
-    delete state.reason;
+    state.endedAt = undefined;
+    state.reason = undefined;
     run.ready.add(index);
   }
 }
@@ -60,14 +60,16 @@ function restartNode(run: Run, index: number, now: number): void {
   if (mustRunAgain(state)) {
     state.status = 'running';
     state.startedAt = now;
-    delete state.resumedAt;
+    state.resumedAt = undefined;
+    state.childEndedAt = undefined;
     run.suspended.delete(index);
-    delete state.interrupt;
-    delete state.children;
+    state.interrupt = undefined;
+    state.children = undefined;
     // From now on its effects belong to this run, and the log has no events about them yet.
-    delete state.modelCalls;
-    delete state.agentSteps;
-    delete state.openDeltas;
+    state.modelCalls = undefined;
+    state.agentSteps = undefined;
+    state.shown = undefined;
+    state.openDeltas = undefined;
     return;
   }
   const { interrupt } = state;

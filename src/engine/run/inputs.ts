@@ -2,9 +2,11 @@ import type { JsonObject } from '../../protocol/format/json.ts';
 import type { PortValue } from '../../protocol/running/workflows.ts';
 import type { PlannedNode } from '../definition/plan.ts';
 import type { Scope } from '../expressions/condition.ts';
-import { type Expression, ExpressionError } from '../expressions/expression.ts';
+import type { Expression } from '../expressions/expression.ts';
+import { ExpressionError } from '../expressions/expression-error.ts';
 import { mayAccess } from './channels.ts';
-import { channelState, declaredChannel, type NodeInputs, type Run, visibleVariables } from './run.ts';
+import type { NodeInputs, Run } from './run.ts';
+import { channelState, declaredChannel, visibleVariables } from './visible-variables.ts';
 
 /** Resolves a node's inputs when an attempt starts, from the state at that moment. */
 export function resolveInputs(run: Run, planned: PlannedNode): NodeInputs {

@@ -285,6 +285,18 @@ describe('a node with a timeout', () => {
     expect(story.last('node.failed')).toMatchObject({ error: { code: 'node_timeout' } });
   });
 
+  it('is not charged for the time of a child run, and has as long again when that has ended', () => {
+    const story = new TestRun(workflow([impatient()])).settle().dispatch('a');
+    story.now = NOW + 5_000;
+    expect(next(story.run, story.now, 8).events).toEqual([]);
+    const payload = { nodeId: 'a', childRunId: 'run-child', status: 'completed' };
+    story.record({ type: 'capstan.child.changed', nodeId: 'a', payload });
+    expect(dueAt(story.run)).toBe(NOW + 5_100);
+    story.now += 100;
+    story.settle();
+    expect(story.last('node.failed')).toMatchObject({ error: { code: 'node_timeout' } });
+  });
+
   it('is retried if it has retries, with a new timeout for each attempt', () => {
     const story = new TestRun(workflow([impatient(1)])).settle();
     story.now += 100;

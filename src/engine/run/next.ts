@@ -1,10 +1,11 @@
 import type { JsonObject } from '../../protocol/format/json.ts';
 import type { NewEvent } from '../../protocol/running/events.ts';
+import type { WorkflowEdge } from '../../protocol/running/workflows.ts';
 import type { PlannedNode } from '../definition/plan.ts';
 import { budgetEvents } from '../models/budget.ts';
 import { expireInterrupt } from '../people/interrupts.ts';
 import { failAttempt } from './outcome.ts';
-import { isTerminal, type NodeState, type Run } from './run.ts';
+import { isOver, isTerminal, type NodeState, type Run } from './run.ts';
 
 /** What a host does next: append these events, start these nodes. Both empty means that it waits. */
 export interface Step {
@@ -64,10 +65,16 @@ function beganAt({ startedAt, facts, leftSourceAt }: Run): number {
   return leftSourceAt ?? startedAt ?? facts.createdAt;
 }
 
-/** The time that a person took to answer does not count. */
-function attemptDeadline(planned: PlannedNode, { status, startedAt, resumedAt }: NodeState): number {
-  if (status !== 'running' || planned.timeoutMs === undefined) return Number.POSITIVE_INFINITY;
-  return (resumedAt ?? startedAt!) + planned.timeoutMs;
+/** The time that a person took to answer does not count, nor that of child runs: those have limits of their own. */
+function attemptDeadline({ timeoutMs }: PlannedNode, state: NodeState): number {
+  if (timeoutMs === undefined || !isAtWork(state)) return Number.POSITIVE_INFINITY;
+  const { startedAt = 0, resumedAt = startedAt, childEndedAt = resumedAt } = state;
+  return Math.max(resumedAt, childEndedAt) + timeoutMs;
+}
+
+/** A node that has started child runs goes on when all of them have ended. */
+function isAtWork({ status, children = [] }: NodeState): boolean {
+  return status === 'running' || (status === 'waiting' && children.every(isOver));
 }
 
 function breachOfDuration(run: Run, now: number): NewEvent {
@@ -76,18 +83,23 @@ function breachOfDuration(run: Run, now: number): NewEvent {
 }
 
 function overdueAttempts(run: Run, now: number): NewEvent[] {
-  return activeNodes(run)
-    .filter(([planned, state]) => now >= attemptDeadline(planned, state))
-    .map(([{ node, timeoutMs }]) =>
-      failAttempt(run, node.id, { code: 'node_timeout', message: `The attempt took longer than ${timeoutMs} ms.` }),
-    );
+  const overdue: NewEvent[] = [];
+  for (const index of run.active) {
+    const planned = run.plan.nodes[index]!;
+    if (now < attemptDeadline(planned, run.nodes[index]!)) continue;
+    const message = `The attempt took longer than ${planned.timeoutMs} ms.`;
+    overdue.push(failAttempt(run, planned.node.id, { code: 'node_timeout', message }));
+  }
+  return overdue;
 }
 
 function overdueInterrupts(run: Run, now: number): NewEvent[] {
-  return [...run.suspended].flatMap((index) => {
+  const overdue: NewEvent[] = [];
+  for (const index of run.suspended) {
     const { expiresAt = Number.POSITIVE_INFINITY } = run.nodes[index]!.interrupt!;
-    return now >= expiresAt ? expireInterrupt(run, run.plan.nodes[index]!.node.id) : [];
-  });
+    if (now >= expiresAt) overdue.push(...expireInterrupt(run, run.plan.nodes[index]!.node.id));
+  }
+  return overdue;
 }
 
 function endLoop(run: Run, index: number): NewEvent[] {
@@ -102,14 +114,16 @@ function endLoop(run: Run, index: number): NewEvent[] {
 }
 
 function logWarnings(run: Run): NewEvent[] {
-  return [...run.warnings].map(([edgeId, reason]) => ({
+  return [...run.warnings.values()].map(({ edge, reason }) => ({
     type: 'log.appended',
-    payload: {
-      level: 'warn',
-      message: `The condition of an edge failed and counts as false: ${reason}`,
-      fields: { edgeId },
-    },
+    payload: { level: 'warn', message: failedCondition(edge, reason), fields: { edgeId: edge.id } },
   }));
+}
+
+function failedCondition({ sourceNodeId, targetNodeId, condition }: WorkflowEdge, reason: string): string {
+  const edge = `from ${JSON.stringify(sourceNodeId)} to ${JSON.stringify(targetNodeId)}`;
+  const asked = condition?.expression ?? condition?.type;
+  return `The condition of the edge ${edge} failed and counts as false: ${asked}: ${reason}.`;
 }
 
 function skips(run: Run): NewEvent[] {

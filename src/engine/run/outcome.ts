@@ -2,8 +2,9 @@ import type { RunError } from '../../protocol/errors.ts';
 import { deepEqual, type JsonObject } from '../../protocol/format/json.ts';
 import type { NewEvent } from '../../protocol/running/events.ts';
 import type { PlannedNode } from '../definition/plan.ts';
-import { isListReducer, mayAccess, overflows, reduceWrite, takesTtl } from './channels.ts';
-import { declaredChannel, isDeclaredChannel, type Run, type RunFacts } from './run.ts';
+import { copied, isListReducer, mayAccess, overflows, reduceWrite, takesTtl } from './channels.ts';
+import type { Run, RunFacts } from './run.ts';
+import { declaredChannel, isDeclaredChannel } from './visible-variables.ts';
 
 /** What a node returns on success. */
 export interface NodeResult {
@@ -54,8 +55,10 @@ function refusedWrites(run: Run, nodeId: string, result: NodeResult): RunError |
       `${JSON.stringify(channelVariable)} is a channel and takes no variable writes.`,
     );
   }
+  const channels = result.channels ?? [];
+  if (channels.length === 0) return undefined;
   const states = new Map(run.channels);
-  for (const write of result.channels ?? []) {
+  for (const write of channels) {
     const refused = refusedWrite(run, nodeId, write, states.get(write.channel));
     if (refused) return refused;
     states.set(write.channel, stateAfter(run, write, states.get(write.channel)));
@@ -79,7 +82,7 @@ function refusedWrite(run: Run, nodeId: string, write: ChannelWrite, state: unkn
 function stateAfter(run: Run, { channel, reducer, value }: ChannelWrite, state: unknown): unknown {
   const declared = declaredChannel(run, channel);
   if (!declared?.maxSize || isListReducer(declared.reducer)) return state;
-  return reduceWrite(state, { reducer: declared.reducer ?? reducer, value, now: 0 }, {});
+  return reduceWrite(copied(state), { reducer: declared.reducer ?? reducer, value, now: 0 }, {});
 }
 
 function permanent(code: string, message: string, details?: JsonObject): RunError {

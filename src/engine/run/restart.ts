@@ -1,5 +1,5 @@
 import type { Plan, PlannedEdge, PlannedNode } from '../definition/plan.ts';
-import type { Run, Tally } from './run.ts';
+import { pendingNode, type Run, type Tally } from './run.ts';
 
 /** The nodes that can be reached from a node without loopback edges, itself included. */
 export function reachableFrom(plan: Plan, first: PlannedNode): PlannedNode[] {
@@ -10,15 +10,29 @@ export function reachableFrom(plan: Plan, first: PlannedNode): PlannedNode[] {
   return [...found];
 }
 
+/** The node, and every node from which a path of edges leads to it. */
+export function leadingTo(plan: Plan, last: PlannedNode): ReadonlySet<PlannedNode> {
+  const found = new Set([last]);
+  for (const { incoming } of found) for (const { source } of incoming) found.add(plan.nodes[source]!);
+  return found;
+}
+
 /** Resets a node. Attempt numbers continue, so that no two attempts of a node share one. */
 export function reopen(run: Run, { index, outgoing }: PlannedNode): void {
   const { attempt, visit, interrupts, startedAt } = run.nodes[index]!;
   const nextAttempt = startedAt === undefined ? attempt : attempt + 1;
-  run.nodes[index] = { status: 'pending', attempt: nextAttempt, failures: 0, visit: visit + 1, interrupts };
+  run.nodes[index] = pendingNode({ attempt: nextAttempt, visit: visit + 1, interrupts });
   run.toSkip.delete(index);
   run.ready.delete(index);
   // Loopback edges keep their result, because they deliver the inputs of the new iteration.
   for (const { edge, isLoopback } of outgoing) if (!isLoopback) run.edgeResults.delete(edge.id);
+}
+
+/** Resets a node that has ended with what was before a loop began anew; it starts when what it needs is there again. */
+export function makeAgain(run: Run, planned: PlannedNode): void {
+  reopen(run, planned);
+  run.tallies[planned.index] = tallyOf(run, planned.incoming);
+  decide(run, planned);
 }
 
 /**

@@ -3,7 +3,7 @@ import { node, workflow } from '../../../test/support/definitions.ts';
 import type { JsonObject } from '../../protocol/format/json.ts';
 import type { WorkflowVariable } from '../../protocol/running/workflows.ts';
 import { TestRun } from '../testing.ts';
-import { visibleVariables } from './run.ts';
+import { visibleVariables } from './visible-variables.ts';
 
 describe('the variables of a new run', () => {
   it('are the defaults, overridden by the inputs', () => {
@@ -48,6 +48,16 @@ describe('the variables that a node sees', () => {
 
   it('include undeclared channels', () => {
     expect({ ...visibleVariables(writing().run) }).toEqual({ v: 1, events: ['x'] });
+  });
+
+  it('are collected once for all that ask, until one of them changes', () => {
+    const story = new TestRun(workflow([node('a'), node('b')])).settle();
+    const write = (value: string) => ({ channels: [{ channel: 'events', value, reducer: 'append' as const }] });
+    story.finish('a', write('x'));
+    const before = visibleVariables(story.run);
+    expect(visibleVariables(story.run)).toBe(before);
+    story.finish('b', { ...write('y'), variables: { v: 1 } });
+    expect({ ...visibleVariables(story.run) }).toEqual({ events: ['x', 'y'], v: 1 });
   });
 
   it('contain copies of channels, which grow in place', () => {

@@ -1,11 +1,11 @@
 import type { OrchestratorDecision } from '../../protocol/ai/agents.ts';
 import type { RunError } from '../../protocol/errors.ts';
-import { type JsonObject, own } from '../../protocol/format/json.ts';
+import type { JsonObject } from '../../protocol/format/json.ts';
 import type { TraceContext } from '../../protocol/format/trace.ts';
 import type { DrainPolicy, InterruptKind, Owner } from '../../protocol/running/events.ts';
 import type { ForkMode } from '../../protocol/running/forks.ts';
 import type { Configurable, RunStatus } from '../../protocol/running/runs.ts';
-import type { AgentRef, ChannelDeclaration } from '../../protocol/running/workflows.ts';
+import type { AgentRef, WorkflowEdge } from '../../protocol/running/workflows.ts';
 import { type Plan, withSensitiveInputs } from '../definition/plan.ts';
 import type { KnownValues } from '../masking/known-values.ts';
 import { knownAtStart } from '../masking/learning.ts';
@@ -108,45 +108,51 @@ export interface NodeState {
   /** Number of the attempt that is running or due, from 0. */
   attempt: number;
   /** The first attempt since the node was last reset: by it traces tell one execution of the node from the next. */
-  firstAttempt?: number;
+  firstAttempt?: number | undefined;
   /** Number of failed attempts that were retried. */
   failures: number;
-  startedAt?: number;
+  startedAt?: number | undefined;
   /** When the last interrupt of the attempt was answered. */
-  resumedAt?: number;
+  resumedAt?: number | undefined;
+  /** When the last child of the attempt ended. */
+  childEndedAt?: number | undefined;
+  /** A loop began anew before the node while it was at work: its result is of what was before, and it is made again. */
+  isOutdated?: boolean | undefined;
   /** How long the last interrupt that was answered had been open. */
-  waitedMs?: number;
-  endedAt?: number;
+  waitedMs?: number | undefined;
+  endedAt?: number | undefined;
   /** The attempt's inputs, resolved when it started. */
-  inputs?: NodeInputs;
-  outputs?: JsonObject;
-  error?: RunError;
+  inputs?: NodeInputs | undefined;
+  outputs?: JsonObject | undefined;
+  error?: RunError | undefined;
   /** Why the node was skipped or cancelled. */
-  reason?: string;
-  retryAt?: number;
+  reason?: string | undefined;
+  retryAt?: number | undefined;
   /** Number of channel writes and artifacts that this attempt has already recorded. */
-  additions?: number;
+  additions?: number | undefined;
+  /** Number of log lines and pieces of text that this attempt has already recorded. */
+  shown?: number | undefined;
   /** Child runs of this attempt, in order of creation. */
-  children?: ChildState[];
+  children?: ChildState[] | undefined;
   /** Number of model calls in the log for this visit. */
-  modelCalls?: number;
+  modelCalls?: number | undefined;
   /** Number of agent events in the log for this visit. */
-  agentSteps?: number;
+  agentSteps?: number | undefined;
   /** Deltas of a reasoning that is not finished: the next attempt begins it anew. */
-  openDeltas?: number;
+  openDeltas?: number | undefined;
   /** Tool calls without a result yet: call id to the id of the `agent.toolCalled` event. */
-  toolCalls?: Map<string, string>;
-  causes?: NodeCauses;
+  toolCalls?: Map<string, string> | undefined;
+  causes?: NodeCauses | undefined;
   /** How often a loopback edge has restarted the node. */
   visit: number;
   /** Number of interrupts raised in this run, so that the next one gets a new key. */
   interrupts: number;
   /** The open interrupt, if the node is suspended. */
-  interrupt?: OpenInterrupt;
+  interrupt?: OpenInterrupt | undefined;
   /** The answer to the last interrupt; kept until the node settles or raises another. */
-  answer?: { readonly value: unknown; readonly verdict: Verdict };
+  answer?: { readonly value: unknown; readonly verdict: Verdict } | undefined;
   /** The answers to all interrupts of this visit, in order. */
-  answers?: readonly unknown[];
+  answers?: readonly unknown[] | undefined;
 }
 
 /** A child run, as last reported to its parent. */
@@ -274,8 +280,37 @@ export interface Run {
   known?: KnownValues;
   /** Pinned versions by change id (`version.pinned`). */
   readonly pins: Map<string, number>;
-  /** Edge conditions that failed to evaluate and are not logged yet: edge id to message. */
-  readonly warnings: Map<string, string>;
+  /** Edge conditions that failed to evaluate and are not logged yet, by the id of the edge. */
+  readonly warnings: Map<string, { readonly edge: WorkflowEdge; readonly reason: string }>;
+}
+
+/**
+ * The state of a node that has not started. What an attempt may set is there from the beginning, and is emptied instead of
+ * deleted: V8 makes an object slow that loses a member.
+ */
+export function pendingNode(counts: Pick<NodeState, 'attempt' | 'visit' | 'interrupts'>): NodeState {
+  return {
+    status: 'pending',
+    failures: 0,
+    ...counts,
+    firstAttempt: undefined,
+    startedAt: undefined,
+    resumedAt: undefined,
+    childEndedAt: undefined,
+    isOutdated: undefined,
+    endedAt: undefined,
+    inputs: undefined,
+    outputs: undefined,
+    retryAt: undefined,
+    additions: undefined,
+    shown: undefined,
+    children: undefined,
+    interrupt: undefined,
+    answer: undefined,
+    answers: undefined,
+    error: undefined,
+    causes: undefined,
+  };
 }
 
 /** The state of a run before its first event. */
@@ -296,7 +331,7 @@ export function emptyRun(shared: Plan, facts: RunFacts): Run {
     spending: new Spending(),
     causes: { children: new Map(), handoffs: new Map() },
     decisions: [],
-    nodes: plan.nodes.map(() => ({ status: 'pending', attempt: 0, failures: 0, visit: 0, interrupts: 0 })),
+    nodes: plan.nodes.map(() => pendingNode({ attempt: 0, visit: 0, interrupts: 0 })),
     tallies: plan.nodes.map(({ incoming }) => ({ open: incoming.length, succeeded: 0, failed: 0, skipped: 0 })),
     ready: new ReadyList((index) => plan.nodes[index]!.order),
     toSkip: new Map(),
@@ -390,29 +425,4 @@ export function isChildSlotTaken({ facts, budget, active, nodes }: Run): boolean
     const { status, children = [] } = nodes[index]!;
     return status === 'waiting' && children.some((child) => !isOver(child) && !budget.counted.has(child.runId));
   });
-}
-
-/** Whether the workflow declares a channel of this name. */
-export function isDeclaredChannel(run: Run, name: string): boolean {
-  return declaredChannel(run, name) !== undefined;
-}
-
-/** The variables, and the state of undeclared channels, which readers access like variables. */
-export function visibleVariables(run: Run): JsonObject {
-  const loose = [...run.channels].filter(([name]) => !isDeclaredChannel(run, name));
-  if (loose.length === 0) return run.variables;
-  const visible = Object.assign(Object.create(null) as JsonObject, run.variables);
-  for (const [name] of loose) visible[name] = channelState(run, name);
-  return visible;
-}
-
-/** The state of a channel, copied if it is a list, because the fold keeps changing its own. */
-export function channelState(run: Run, name: string): unknown {
-  const state = run.channels.get(name);
-  return Array.isArray(state) ? [...state] : state;
-}
-
-/** The declaration of a channel, if the workflow has one. */
-export function declaredChannel(run: Run, name: string): ChannelDeclaration | undefined {
-  return own(run.plan.definition.channels, name);
 }

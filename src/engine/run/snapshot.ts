@@ -2,7 +2,8 @@ import { defined, type JsonObject } from '../../protocol/format/json.ts';
 import { EVENT_LOG_SCHEMA_VERSION, type NodeStateDoc, type RunSnapshot } from '../../protocol/running/runs.ts';
 import { maskKnown } from '../masking/learning.ts';
 import { type Digest, maskMembers, maskOutputs, maskQuestion, maskValue } from '../masking/mask.ts';
-import { type NodeState, type Run, statusOf, visibleVariables } from './run.ts';
+import { type NodeState, type Run, statusOf } from './run.ts';
+import { visibleVariables } from './visible-variables.ts';
 
 /** The run as callers see it: sensitive values masked, times in ISO 8601. */
 export function snapshotOf(run: Run, digest: Digest): RunSnapshot {

@@ -67,6 +67,11 @@ const RUN_COLUMNS = [
   'log_seal',
 ] as const satisfies readonly (keyof RunRow)[];
 
+/** A run in a list: without its facts, which may be large. */
+export type ListedRun = Omit<RunRow, 'facts' | 'log_seal'>;
+
+const LISTED_COLUMNS = RUN_COLUMNS.filter((column) => column !== 'facts' && column !== 'log_seal').join(', ');
+
 const INTO_RUNS: NewRows = { insert: `INSERT INTO runs (${RUN_COLUMNS.join(', ')})`, columns: RUN_COLUMNS.length };
 
 /** Inserts the row of a new run. */
@@ -122,13 +127,11 @@ const EVENTS_PER_INSERT = 16;
 export function insertEvents(runId: string, events: readonly StoredEvent[]): Write[] {
   const writes: Write[] = [];
   for (let start = 0; start < events.length; start += EVENTS_PER_INSERT) {
-    const chunk = events.slice(start, start + EVENTS_PER_INSERT);
-    writes.push(
-      insertNew(
-        INTO_EVENTS,
-        chunk.flatMap(({ sequence, type, body, hidden }): Param[] => [runId, sequence, type, body, hidden]),
-      ),
-    );
+    const params: Param[] = [];
+    for (const { sequence, type, body, hidden } of events.slice(start, start + EVENTS_PER_INSERT)) {
+      params.push(runId, sequence, type, body, hidden);
+    }
+    writes.push(insertNew(INTO_EVENTS, params));
   }
   return writes;
 }
@@ -198,19 +201,24 @@ export interface LoggedRow extends StoredEvent {
   readonly run_id: string;
 }
 
+/** The last event of each of these runs, as readers get it, unless it is longer than that many characters. */
+export function lastEvents(runIds: readonly string[], charsMax: number): Statement {
+  return sql(
+    `SELECT events.run_id, events.body FROM runs
+     JOIN events ON events.run_id = runs.run_id AND events.sequence = runs.sequence
+     WHERE runs.run_id IN ${placeholders(1, runIds.length)} AND length(events.body) <= $${runIds.length + 1}`,
+    ...runIds,
+    charsMax,
+  );
+}
+
 /** Events of some types of some runs of a tenant, run by run. */
-export function findEvents(
-  runIds: readonly string[],
-  types: readonly EventType[],
-  limit: number,
-  order: 'oldest' | 'newest' = 'oldest',
-): Statement {
-  const direction = order === 'oldest' ? 'ASC' : 'DESC';
+export function findEvents(runIds: readonly string[], types: readonly EventType[], limit: number): Statement {
   const among = placeholders(1, runIds.length);
   const wanted = placeholders(1, types.length, runIds.length + 1);
   return sql(
     `SELECT run_id, sequence, type, body, hidden FROM events WHERE run_id IN ${among} AND type IN ${wanted}
-     ORDER BY run_id ${direction}, sequence ${direction} LIMIT $${runIds.length + types.length + 1}`,
+     ORDER BY run_id, sequence LIMIT $${runIds.length + types.length + 1}`,
     ...runIds,
     ...types,
     limit,
@@ -223,9 +231,19 @@ export function taggedRuns(...tags: readonly string[]): string {
   return `SELECT run_id FROM run_tags WHERE tenant = $1 AND tag IN (${wanted})`;
 }
 
+/** Finds runs of a tenant by their ids. */
+export function findRuns(tenant: string, runIds: readonly string[]): Statement {
+  return sql(
+    `SELECT ${LISTED_COLUMNS} FROM runs WHERE tenant = $1 AND run_id IN ${placeholders(1, runIds.length, 2)}`,
+    tenant,
+    ...runIds,
+  );
+}
+
 /** Lists all direct child runs of a run. */
 export function childRuns({ tenant, runId }: RunRef): Statement {
-  return sql('SELECT * FROM runs WHERE parent_run_id = $1 AND tenant = $2 ORDER BY run_id', runId, tenant);
+  const children = `SELECT ${LISTED_COLUMNS} FROM runs WHERE parent_run_id = $1 AND tenant = $2 ORDER BY run_id`;
+  return sql(children, runId, tenant);
 }
 
 /** Lists those direct children of a run that are in `childRunIds`. */
@@ -239,18 +257,36 @@ export function childRunsAmong({ tenant, runId }: RunRef, childRunIds: readonly 
   );
 }
 
+/** What lists say about a fork. */
+export interface ForkRow {
+  readonly run_id: string;
+  readonly source_run_id: string;
+  readonly mode: string;
+  readonly is_preview: number;
+}
+
 /** Notes that a new run is a fork of another. */
-export function insertFork({ tenant, runId }: RunRef, sourceRunId: string): Write {
+export function insertFork(tenant: string, { run_id, source_run_id, mode, is_preview }: ForkRow): Write {
   return {
-    sql: 'INSERT INTO run_forks (run_id, tenant, source_run_id) VALUES ($1, $2, $3)',
-    params: [runId, tenant, sourceRunId],
+    sql: 'INSERT INTO run_forks (run_id, tenant, source_run_id, mode, is_preview) VALUES ($1, $2, $3, $4, $5)',
+    params: [run_id, tenant, source_run_id, mode, is_preview],
   };
+}
+
+/** Those of some runs that are forks, without the ones that an older version made: their rows lack the mode. */
+export function forksAmong(tenant: string, runIds: readonly string[]): Statement {
+  return sql(
+    `SELECT run_id, source_run_id, mode, is_preview FROM run_forks
+     WHERE tenant = $1 AND mode IS NOT NULL AND run_id IN ${placeholders(1, runIds.length, 2)}`,
+    tenant,
+    ...runIds,
+  );
 }
 
 /** Lists the forks of a run, newest first. */
 export function forkRuns({ tenant, runId }: RunRef, limit: number): Statement {
   return sql(
-    `SELECT * FROM runs WHERE run_id IN (SELECT run_id FROM run_forks WHERE tenant = $1 AND source_run_id = $2
+    `SELECT ${LISTED_COLUMNS} FROM runs WHERE run_id IN (SELECT run_id FROM run_forks WHERE tenant = $1 AND source_run_id = $2
        ORDER BY run_id DESC LIMIT $3) AND tenant = $1 ORDER BY run_id DESC`,
     tenant,
     runId,
@@ -323,13 +359,24 @@ export interface RunFilter {
   readonly tag?: string | undefined;
   /** Inclusive lower bound. Run ids sort by creation time, so a time range is an id range. */
   readonly fromId?: string | undefined;
-  /** A SELECT of run ids of the tenant `$1`, to include (`isWanted`) or to exclude. Undefined selects none. */
-  readonly among?: { readonly select: string | undefined; readonly isWanted: boolean } | undefined;
+  /** Runs that nodes of other runs started, or those that they did not. */
+  readonly isChild?: boolean | undefined;
+  /** Sets of runs that a listed run has to be in, or must not be in. */
+  readonly among?: readonly RunSet[];
   /** Exclusive upper bound: the cursor of the page before. */
   readonly beforeId?: string | undefined;
 }
 
-function amongRuns({ select, isWanted }: NonNullable<RunFilter['among']>): string {
+/** A SELECT of run ids of the tenant `$1`, to include (`isWanted`) or to exclude. Undefined selects none. */
+export interface RunSet {
+  readonly select: string | undefined;
+  readonly isWanted: boolean;
+}
+
+/** The ids of runs that are forks, as a subquery; its statement passes the tenant as `$1`. */
+export const FORKED_RUNS = 'SELECT run_id FROM run_forks WHERE tenant = $1';
+
+function amongRuns({ select, isWanted }: RunSet): string {
   if (select === undefined) return isWanted ? '1 = 0' : '1 = 1';
   return `run_id ${isWanted ? 'IN' : 'NOT IN'} (${select})`;
 }
@@ -366,10 +413,11 @@ export function listRuns({ tenant, workspace }: Visibility, filter: RunFilter, l
   add((place) => `run_id < ${place}`, filter.beforeId);
   const tag = filter.tag === undefined ? undefined : JSON.stringify(filter.tag);
   add((place) => `run_id IN (SELECT run_id FROM run_tags WHERE tenant = $1 AND tag = ${place})`, tag);
-  if (filter.among) where.push(amongRuns(filter.among));
+  if (filter.isChild !== undefined) where.push(`parent_run_id IS ${filter.isChild ? 'NOT NULL' : 'NULL'}`);
+  where.push(...(filter.among ?? []).map(amongRuns));
   params.push(limit);
   return {
-    sql: `SELECT * FROM runs WHERE ${where.join(' AND ')} ORDER BY run_id DESC LIMIT $${params.length}`,
+    sql: `SELECT ${LISTED_COLUMNS} FROM runs WHERE ${where.join(' AND ')} ORDER BY run_id DESC LIMIT $${params.length}`,
     params,
   };
 }

@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { closeFileToOthers, makePrivateFile } from '../system/private-files.ts';
@@ -17,9 +17,28 @@ export function privateDatabase(folder: string): string {
   return file;
 }
 
+function lockFile(folder: string): string {
+  return join(folder, 'owner.lock');
+}
+
+/** Whether a process has the lock of a data folder. Looking shares the lock for an instant and changes nothing. */
+export function isFolderLocked(folder: string): boolean {
+  const file = lockFile(folder);
+  if (!existsSync(file)) return false;
+  const lock = new DatabaseSync(file, { timeout: 0, readOnly: true });
+  try {
+    lock.prepare('SELECT name FROM sqlite_master').all();
+    return false;
+  } catch {
+    return true;
+  } finally {
+    lock.close();
+  }
+}
+
 /** Takes a lock that the operating system releases when the process ends, even after a crash. */
 export function lockFolder(folder: string): () => void {
-  const file = join(folder, 'owner.lock');
+  const file = lockFile(folder);
   makePrivateFile(file);
   const lock = new DatabaseSync(file, { timeout: 0 });
   try {

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import type { AppliedMigration } from './migrations.ts';
-import { databaseFile } from './sqlite-folder.ts';
-import type { StoreState } from './upgrade.ts';
+import { databaseFile, isFolderLocked } from './sqlite-folder.ts';
+import type { LiveHost, StoreState } from './upgrade.ts';
 
 /** Looks at the store of a data folder without changing it, also while its host runs. There is one host at most. */
 export function inspectFolder(folder: string): StoreState {
@@ -16,8 +16,20 @@ export function inspectFolder(folder: string): StoreState {
       // Stores from before checksums have no such column.
       checksum: typeof checksum === 'string' ? checksum : null,
     }));
-    return { kind: 'sqlite', applied, hosts: [] };
+    return { kind: 'sqlite', applied, hosts: isFolderLocked(folder) ? [liveHost(database)] : [] };
   } finally {
     database.close();
   }
+}
+
+/**
+ * The host whose heartbeat row is the newest. The lock may belong to a host that has not written its heartbeat row yet, or
+ * to a command that writes none, such as a backup.
+ */
+function liveHost(database: DatabaseSync): LiveHost {
+  const hasHosts = database.prepare("SELECT 1 FROM sqlite_master WHERE name = 'hosts'").get() !== undefined;
+  // Older stores have no column for the version.
+  const row = hasHosts ? database.prepare('SELECT * FROM hosts ORDER BY alive_until DESC LIMIT 1').get() : undefined;
+  const { host_id: hostId = 'a host', version } = row ?? {};
+  return { hostId: String(hostId), version: typeof version === 'string' ? version : null };
 }

@@ -223,4 +223,12 @@ export const CORE_TABLES: readonly Migration[] = [
        WHERE ended_at IS NOT NULL AND status <> 'completed'`,
     ],
   },
+  {
+    id: 'core/0014',
+    statements: [
+      // What lists say about forks. It is in the facts of a run, too, and those may be large.
+      'ALTER TABLE run_forks ADD COLUMN mode TEXT',
+      'ALTER TABLE run_forks ADD COLUMN is_preview BIGINT',
+    ],
+  },
 ];

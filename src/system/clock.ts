@@ -30,11 +30,14 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
   });
 }
 
-/** Resolves with the result of `work`, or with undefined after `ms`. The work itself is not cancelled. */
+/**
+ * Resolves with the result of `work`, or with undefined after `ms`. The work itself is not cancelled. A process that stood
+ * still finds its timers due before it reads what has arrived meanwhile: a result that is there by then counts.
+ */
 export async function withTimeout<T>(clock: Clock, ms: number, work: Promise<T>): Promise<T | undefined> {
   let cancel: Cancel = () => {};
   const timeout = new Promise<undefined>((resolve) => {
-    cancel = clock.after(ms, () => resolve(undefined));
+    cancel = clock.after(ms, () => clock.soon(() => resolve(undefined)));
   });
   try {
     return await Promise.race([work, timeout]);

@@ -4,6 +4,7 @@ import { connect, isIP, type LookupFunction, type Socket, type TcpNetConnectOpts
 import { isLoopbackName, isPrivateName, reachOf } from './addresses.ts';
 import type { Clock } from './clock.ts';
 import { EgressAllowList, type EgressRule } from './egress-allow.ts';
+import { withoutEnd } from './text-cuts.ts';
 
 /**
  * The only way to send requests to addresses named by callers, workflows or configuration; it prevents server-side
@@ -262,7 +263,7 @@ function isWeb({ protocol }: URL): boolean {
 
 /** `URL` has already normalized unusual spellings of IP addresses; this removes brackets and trailing dots. */
 function hostOf({ hostname }: URL): string {
-  return hostname.replace(/^\[|\]$/g, '').replace(/\.+$/, '');
+  return withoutEnd(hostname.replace(/^\[|\]$/g, ''), /\./);
 }
 
 /** Runs an action and rejects on timeout or abort, even if the action ignores its signal. */

@@ -1,7 +1,7 @@
 import { randomFillSync } from 'node:crypto';
-import { type Logger, pino } from 'pino';
+import { type DestinationStream, type Logger, pino } from 'pino';
 import type { Clock } from './clock.ts';
-import { type Ids, RANDOM_DIGITS, sortableIds } from './ids.ts';
+import { digits, type Ids, RANDOM_DIGITS, sortableIds } from './ids.ts';
 import { redactText } from './redaction.ts';
 
 /** The real clock, randomness and log. No other file of the host reads them, so tests can replace them all. */
@@ -30,13 +30,15 @@ export function realIds(clock: Pick<Clock, 'now'> = realClock): Ids {
   return sortableIds(() => clock.now(), base36Source());
 }
 
-const BASE36 = '0123456789abcdefghijklmnopqrstuvwxyz';
+/** All pairs of digits: a random number of two bytes is one of them. */
+const PAIRS = Array.from({ length: 36 ** 2 }, (_, pair) => digits(pair, 2));
+/** The largest multiple of their number: from it on, numbers are discarded, so that every pair is equally likely. */
+const PAIRS_FROM = 2 ** 16 - (2 ** 16 % PAIRS.length);
 
-/** Discards bytes from 252 on, the largest multiple of 36, so that every digit is equally likely. */
 function base36Source(): () => string {
-  const pool = new Uint8Array(4_096);
+  const pool = new Uint16Array(2_048);
   let position = pool.length;
-  const nextByte = (): number => {
+  const nextNumber = (): number => {
     if (position === pool.length) {
       randomFillSync(pool);
       position = 0;
@@ -44,17 +46,17 @@ function base36Source(): () => string {
     return pool[position++]!;
   };
   return () => {
-    let digits = '';
-    while (digits.length < RANDOM_DIGITS) {
-      const byte = nextByte();
-      if (byte < 252) digits += BASE36[byte % 36]!;
+    let random = '';
+    while (random.length < RANDOM_DIGITS) {
+      const number = nextNumber();
+      if (number < PAIRS_FROM) random += PAIRS[number % PAIRS.length]!;
     }
-    return digits;
+    return random;
   };
 }
 
-/** Opens the log: JSON lines for machines, or coloured text if `isPretty`. */
-export async function realLog(level: string, isPretty: boolean): Promise<Logger> {
+/** Opens the log: JSON lines for machines, to standard output unless told otherwise, or coloured text if `isPretty`. */
+export async function realLog(level: string, isPretty: boolean, to?: DestinationStream): Promise<Logger> {
   const options = {
     level,
     base: null,
@@ -62,9 +64,9 @@ export async function realLog(level: string, isPretty: boolean): Promise<Logger>
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: describeError },
   };
-  if (!isPretty) return pino(options);
+  if (!isPretty) return pino(options, to);
   const { PinoPretty } = await import('pino-pretty');
-  return pino(options, PinoPretty({ sync: true }));
+  return pino(options, PinoPretty({ sync: true, singleLine: true }));
 }
 
 /** Redacts an error before it is logged: its message may quote what a caller sent. */

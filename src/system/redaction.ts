@@ -93,16 +93,21 @@ function redactItems(items: unknown[], redact: Redact, depth: number): unknown[]
 }
 
 function redactFields(fields: object, redact: Redact, depth: number): object {
-  let changed = false;
-  const entries = Object.entries(fields);
-  for (const entry of entries) {
-    const [key, value] = entry;
+  const values = fields as Readonly<Record<string, unknown>>;
+  const keys = Object.keys(values);
+  let copy: [string, unknown][] | undefined;
+  for (let index = 0; index < keys.length; index++) {
+    const key = keys[index]!;
+    const value = values[key];
     const part = redactPart(value, redact, depth + 1);
-    entry[0] = redact(key);
-    entry[1] = isSecretField(key, part) ? schemeOf(part) + REDACTED : part;
-    changed ||= entry[0] !== key || !Object.is(entry[1], value);
+    const name = redact(key);
+    const shown = isSecretField(key, part) ? schemeOf(part) + REDACTED : part;
+    if (name !== key || !Object.is(shown, value)) {
+      copy ??= keys.slice(0, index).map((clean) => [clean, values[clean]]);
+    }
+    copy?.push([name, shown]);
   }
-  return changed ? Object.fromEntries(withDistinctKeys(entries)) : fields;
+  return copy ? Object.fromEntries(withDistinctKeys(copy)) : fields;
 }
 
 /** Numbers redacted keys that became equal; otherwise the second value would overwrite the first. */

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import interpreter from '@jitl/quickjs-wasmfile-release-sync';
+import quickJsVariant from '@jitl/quickjs-wasmfile-release-sync';
 import {
   newQuickJSWASMModuleFromVariant,
   newVariant,
@@ -14,7 +14,14 @@ import { lowerThreadPriority } from './thread-priority.ts';
  * language and its inputs, and no access to clock, randomness, network, files or environment.
  */
 
-/** The program and its limits, passed to the thread as `workerData`. */
+/** What the thread is started with. */
+export interface SandboxThreadData {
+  readonly job: SandboxJob;
+  /** The compiled interpreter, a `WebAssembly.Module`. */
+  readonly interpreter: object;
+}
+
+/** The program and its limits. */
 export interface SandboxJob {
   /** The body of a function with the parameter `inputs`. */
   readonly code: string;
@@ -43,9 +50,10 @@ const OWN_BYTES = 5.5 * 1_048_576;
 /** The one member that is used here; TypeScript ships its types only with those of browsers. */
 declare const WebAssembly: { Memory: new (pages: { initial: number; maximum: number }) => object };
 /** The package's types describe its CommonJS build, where the default export is nested one level deeper. */
-const variant = interpreter as unknown as QuickJSSyncVariant;
+const variant = quickJsVariant as unknown as QuickJSSyncVariant;
 
-const { code, inputs, now, seed, memoryBytes, resultCharactersMax } = workerData as SandboxJob;
+const { job, interpreter } = workerData as SandboxThreadData;
+const { code, inputs, now, seed, memoryBytes, resultCharactersMax } = job;
 
 /** Replaces what would differ between two calls: time, time zone, randomness and garbage-collection hooks. */
 const PRELUDE = `(() => {
@@ -93,7 +101,9 @@ const PROGRAM = `((result) => {
 })((function (inputs) { 'use strict';\n${code}\n})(JSON.parse(${JSON.stringify(inputs)})))`;
 
 async function run(): Promise<SandboxResult> {
-  const quickJs = await newQuickJSWASMModuleFromVariant(newVariant(variant, { wasmMemory: boundedMemory() }));
+  const quickJs = await newQuickJSWASMModuleFromVariant(
+    newVariant(variant, { wasmModule: interpreter, wasmMemory: boundedMemory() }),
+  );
   const runtime = quickJs.newRuntime();
   runtime.setMemoryLimit(memoryBytes);
   runtime.setMaxStackSize(STACK_BYTES);

@@ -1,10 +1,12 @@
+import { readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Clock } from './clock.ts';
 import { FairQueue, type WeightOf } from './fair-queue.ts';
 import { realClock } from './real.ts';
-import type { SandboxJob, SandboxResult } from './sandbox-worker.ts';
+import type { SandboxJob, SandboxResult, SandboxThreadData } from './sandbox-worker.ts';
 import { TemporaryFailure } from './temporary-failure.ts';
+import { threadEnvironment } from './thread-environment.ts';
 import { limitThread, THREAD_WAIT_MS, type ThreadLimits } from './thread-limit.ts';
 
 /** Runs untrusted programs, each in a new thread that has no state and is terminated afterwards. */
@@ -28,6 +30,10 @@ const QUEUE_OF_TENANT_MAX = 500;
 const THREAD_LIMITS = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 };
 /** The worker's file, as TypeScript source or as built JavaScript, like this file. */
 const PROGRAM = new URL(`./sandbox-worker${extname(import.meta.url)}`, import.meta.url);
+const INTERPRETER = '@jitl/quickjs-wasmfile-release-sync/wasm';
+
+/** The one function that is used here; TypeScript ships its types only with those of browsers. */
+declare const WebAssembly: { compile(bytes: Uint8Array): Promise<object> };
 
 /** How a sandbox is set up. */
 interface SandboxOptions {
@@ -36,7 +42,7 @@ interface SandboxOptions {
   readonly weightOf?: WeightOf;
   readonly clock?: Pick<Clock, 'after' | 'soon'>;
   /** Runs one program; a test has its own. */
-  readonly runProgram?: typeof runInThread;
+  readonly runProgram?: RunProgram;
 }
 
 /**
@@ -47,7 +53,7 @@ export function createSandbox({
   threads,
   weightOf,
   clock = realClock,
-  runProgram = runInThread,
+  runProgram = threadRunner(),
 }: SandboxOptions): Sandbox {
   const waiting = new FairQueue<{ readonly tenant: string; begin(): void }>(weightOf);
   const running = new Map<string, number>();
@@ -83,16 +89,41 @@ export function createSandbox({
   };
 }
 
-async function runInThread(
+/** Runs one program that has its turn. */
+type RunProgram = (
   job: SandboxJob,
+  signal: AbortSignal,
+  clock: Pick<Clock, 'after' | 'soon'>,
+  limits: ThreadLimits,
+) => ReturnType<Sandbox['run']>;
+
+/** Runs programs in threads. The first one compiles the interpreter; all of them share its machine code. */
+function threadRunner(): RunProgram {
+  let interpreter: Promise<object> | undefined;
+  return async (job, signal, clock, limits) => {
+    interpreter ??= compileInterpreter().catch((error: unknown) => {
+      interpreter = undefined;
+      throw new TemporaryFailure('The interpreter of programs could not be loaded.', { cause: error });
+    });
+    return runInThread({ job, interpreter: await interpreter }, signal, clock, limits);
+  };
+}
+
+/** The file is that of the package which the threads import. */
+async function compileInterpreter(): Promise<object> {
+  return WebAssembly.compile(await readFile(new URL(import.meta.resolve(INTERPRETER))));
+}
+
+async function runInThread(
+  workerData: SandboxThreadData,
   signal: AbortSignal,
   clock: Pick<Clock, 'after' | 'soon'>,
   limits: ThreadLimits,
 ): ReturnType<Sandbox['run']> {
   if (signal.aborted) return { problem: 'timeout' };
   const worker = new Worker(PROGRAM, {
-    workerData: job,
-    env: {},
+    workerData,
+    env: threadEnvironment(),
     execArgv: [],
     stdin: false,
     stdout: true,

@@ -118,7 +118,11 @@ export function reactionsTo(
 ): Write[] {
   if (recorded.length === 0) return [];
   const append = appendOf(held, recorded, isInherited, before);
-  return reactions.flatMap((reaction) => reaction(append));
+  const writes: Write[] = [];
+  for (const reaction of reactions) {
+    for (const write of reaction(append)) writes.push(write);
+  }
+  return writes;
 }
 
 function appendOf(held: HeldRun, recorded: readonly Recorded[], isInherited: boolean, before?: RunPosition): Append {

@@ -2,11 +2,12 @@ import type { PlannedNode } from '../engine/definition/plan.ts';
 import { OutputLimitExceeded } from '../engine/limits/output-budget.ts';
 import { OutputGuard } from '../engine/limits/output-limits.ts';
 import { learnValues } from '../engine/masking/learning.ts';
-import { maskMembers } from '../engine/masking/mask.ts';
-import { mayCallTools } from '../engine/models/budget.ts';
+import { hasSensitiveParts, maskMembers } from '../engine/masking/mask.ts';
+import type { Ports } from '../engine/masking/sensitivity.ts';
 import { isRouted } from '../engine/people/verdict.ts';
 import { scopeOf } from '../engine/run/inputs.ts';
-import { type Fork, isTerminal, type NodeState, type Run, visibleVariables } from '../engine/run/run.ts';
+import type { Fork, NodeState, Run } from '../engine/run/run.ts';
+import { visibleVariables } from '../engine/run/visible-variables.ts';
 import type { JsonObject } from '../protocol/format/json.ts';
 import type { NewEvent } from '../protocol/running/events.ts';
 import { guardLease, type Lease } from '../store/queue.ts';
@@ -14,13 +15,14 @@ import type { Unit } from '../store/sql.ts';
 import { sha256Hex } from '../system/digest.ts';
 import { redactText } from '../system/redaction.ts';
 import { TemporaryFailure } from '../system/temporary-failure.ts';
+import { withoutMessage } from '../system/without-message.ts';
 import type { ChildResult } from './child-request.ts';
 import { childResult, type PreparedChildren } from './children.ts';
-import { EFFECTS_PER_VISIT, LeaseLost, namedEffect, performOnce } from './effects/ledger.ts';
-import type { ModelResult } from './effects/model.ts';
+import { EffectCalls, type EffectScope } from './effects/effect-calls.ts';
+import { LeaseLost } from './effects/ledger.ts';
 import { ModelCalls } from './effects/model-calls.ts';
-import { type Effects, SEAMS, type SeamDrivers, type SeamName, type StepRequest } from './effects/seams.ts';
-import { traceAttempt, traceEffect } from './effects/trace-effect.ts';
+import { type Effects, SEAMS, type SeamDrivers } from './effects/seams.ts';
+import { traceAttempt } from './effects/trace-effect.ts';
 import { SOURCE_MISSING } from './fork/source-missing.ts';
 import { invalid, type NodeContext, NodeFailure, type NodeType, type Outcome } from './node-type.ts';
 import type { HeldRun } from './run-row.ts';
@@ -36,9 +38,6 @@ export type Message =
   | ({ readonly nodeId: string; readonly attempt: number } & PreparedChildren)
   /** The host or the lease failed during the attempt, which is no failure of the node. */
   | { readonly broken: Error };
-
-/** Seams to what people and other runs read: sensitive values of a run stay out of it. */
-const READABLE_SEAMS: ReadonlySet<SeamName> = new Set(['memory', 'annotate']);
 
 /** What a node is called with besides what the log says. */
 interface Call {
@@ -99,20 +98,40 @@ export class Attempts {
     this.#runtime.watchdog.note(`node ${type.typeId}`);
     const outcome = this.#checked(
       held.run,
-      callNode(type, this.#contextOf(planned, held, current.controller.signal, call)),
+      this.#call(type, this.#contextOf(planned, held, current.controller.signal, call)),
     );
     if (!(outcome instanceof Promise)) {
       this.#inFlight.delete(nodeId);
       if ('done' in outcome || 'failed' in outcome) this.#runtime.synchronousTypes.add(type);
-      return this.#bounded(outcome);
+      return this.#bounded(nodeId, outcome);
     }
     this.#runtime.synchronousTypes.delete(type);
     this.#listen(
       nodeId,
       current,
-      outcome.then((settled) => ({ outcome: this.#bounded(settled) })),
+      outcome.then((settled) => ({ outcome: this.#bounded(nodeId, settled) })),
     );
     return undefined;
+  }
+
+  #call(type: NodeType, context: NodeContext): Outcome | Promise<Outcome> {
+    try {
+      return type.run(context);
+    } catch (error) {
+      return this.#failureOf(context.node.id, error);
+    }
+  }
+
+  /** The outcome of an attempt that threw. The run shows the message of an exception; where it came from is logged. */
+  #failureOf(nodeId: string, error: unknown): Outcome {
+    const known = knownFailure(error);
+    if (known) return known;
+    const { facts, plan, known: values } = this.#hooks.run();
+    const { typeId } = plan.node(nodeId)!.node;
+    // The message may quote what the run masks everywhere else.
+    const err = values || hasSensitiveParts(plan) ? withoutMessage(error) : error;
+    this.#runtime.log.warn({ runId: facts.runId, nodeId, typeId, err }, 'the code of a node threw an exception');
+    return { failed: { code: 'node_failed', message: redactText((error as Error)?.message || 'The node failed.') } };
   }
 
   /** What is sensitive in a child is sensitive in its parent, as soon as the parent gets its result. */
@@ -121,13 +140,13 @@ export class Attempts {
   }
 
   /** The outcome, unless it is too large for the run: then the attempt fails, before any event is made of it. */
-  #bounded(outcome: Outcome): Outcome {
+  #bounded(nodeId: string, outcome: Outcome): Outcome {
     try {
       if ('done' in outcome) this.#guard.checkResult(this.#hooks.run(), outcome.done);
       if ('interrupt' in outcome) this.#guard.checkQuestion(this.#hooks.run(), outcome.interrupt);
       return outcome;
     } catch (error) {
-      return failureOf(error);
+      return this.#failureOf(nodeId, error);
     }
   }
 
@@ -138,11 +157,11 @@ export class Attempts {
     this.#listen(nodeId, current, prepared);
   }
 
-  /** Aborts attempts that the run no longer waits for. */
+  /** Aborts attempts that the run no longer waits for, and all of them while it is paused. */
   abortObsolete(run: Run): void {
     for (const [nodeId, { attempt }] of this.#inFlight) {
       const state = run.nodes[run.plan.node(nodeId)!.index]!;
-      if (!isExpected(state, attempt)) this.abort(nodeId);
+      if (run.pause || !isExpected(state, attempt)) this.abort(nodeId);
     }
   }
 
@@ -167,7 +186,7 @@ export class Attempts {
       (result) => arrive({ nodeId, attempt, ...result }),
       (error) => {
         const isOurs = error instanceof TemporaryFailure || error instanceof LeaseLost;
-        arrive(isOurs ? { broken: error } : { nodeId, attempt, outcome: failureOf(error) });
+        arrive(isOurs ? { broken: error } : { nodeId, attempt, outcome: this.#failureOf(nodeId, error) });
       },
     );
   }
@@ -194,6 +213,7 @@ export class Attempts {
       answers = [],
       visit,
       agentSteps = 0,
+      shown = 0,
       interrupts,
       children = [],
     } = state;
@@ -202,8 +222,8 @@ export class Attempts {
     const all = inputs?.all ?? {};
     // A copy, because the run moves on while the node is working.
     const variables: JsonObject = Object.assign(Object.create(null), visibleVariables(run));
-    const effects = new LazyEffects(() => this.#effectsFor({ tenant, workspace, run, node, attempt }, visit, signal));
-    return Object.assign(effects, {
+    const scope = { tenant, workspace, run, node, attempt };
+    return {
       runId,
       owner,
       workflow: run.plan.definition,
@@ -233,12 +253,14 @@ export class Attempts {
         return result;
       },
       schemas: this.#runtime.schemas.of(tenant),
+      effects: this.#effectsFor(scope, visit, signal),
       budget: this.#guard.forOutput(),
-      holder: this.#holderOf({ tenant, workspace, run, node, attempt }),
+      holder: this.#holderOf(scope),
       sleep: (ms, other) => sleepUnlessAborted(this.#runtime, ms, other ? AbortSignal.any([signal, other]) : signal),
       emit: (...events) => this.#send(node.id, signal, ...events),
+      emitShown: after(shown, (event: NewEvent) => this.#send(node.id, signal, event)),
       emitStep: after(agentSteps, (event: NewEvent) => this.#send(node.id, signal, event)),
-    } satisfies Omit<NodeContext, 'effects'>);
+    };
   }
 
   /** On whose behalf the node keeps something. A replay keeps nothing. */
@@ -259,14 +281,6 @@ export class Attempts {
     return outcome.committed;
   }
 
-  /** Fails the attempt when the run has ended or its `maxToolCalls` is used up. */
-  #mayUseTools(): undefined {
-    const run = this.#hooks.run();
-    if (!isTerminal(run) && !run.failure?.abort && mayCallTools(run)) return undefined;
-    const message = 'The run has ended, or has used up its tool calls.';
-    throw new NodeFailure({ code: 'budget_exhausted', message, retryable: false });
-  }
-
   /** Drops messages of an aborted attempt, even when the same attempt was started again. */
   #send(nodeId: string, signal: AbortSignal, ...events: NewEvent[]): void {
     const current = this.#inFlight.get(nodeId);
@@ -276,7 +290,7 @@ export class Attempts {
       this.#guard.checkEvents(this.#hooks.run(), events);
     } catch (error) {
       this.abort(nodeId);
-      this.#hooks.send({ nodeId, attempt, outcome: failureOf(error) });
+      this.#hooks.send({ nodeId, attempt, outcome: this.#failureOf(nodeId, error) });
       return;
     }
     this.#hooks.send({ nodeId, attempt, events });
@@ -288,89 +302,21 @@ export class Attempts {
     return fork.preview === undefined ? undefined : this.#runtime.previewSeams;
   }
 
-  /**
-   * The effect seams of one call. Effects are numbered in the order in which the node performs them, and the number is
-   * part of the effect's identity; a later visit of a loop has numbers of its own.
-   */
-  #effectsFor({ tenant, workspace, run, node, attempt }: EffectScope, visit: number, signal: AbortSignal): Effects {
-    const { runId, fork } = run.facts;
-    const { id: nodeId } = node;
-    const scope = { tenant, runId, nodeId };
-    const seams = this.#seamsFor(fork);
+  #effectsFor(scope: EffectScope, visit: number, signal: AbortSignal): Effects {
+    const seams = this.#seamsFor(scope.run.facts.fork);
     if (!seams) return NO_EFFECTS;
-    const { committed } = this.#hooks;
-    let ordinal = visit * EFFECTS_PER_VISIT;
-    const steps = new Map<string, number>();
-    const identify = (seam: SeamName, asked: unknown): { ordinal: number; providerKey: string } => {
-      if (seam !== 'step') return { ordinal: ordinal++, providerKey: seam };
-      // Own code may start several at once, so their names tell them apart, not the order in which they start.
-      const { name } = asked as StepRequest;
-      const count = steps.get(name) ?? 0;
-      steps.set(name, count + 1);
-      return namedEffect(visit, name, count);
-    };
-    let place = 0;
-    const through = async (seam: SeamName, asked: unknown): Promise<unknown> => {
-      const { known } = this.#hooks.run();
-      const request = known && READABLE_SEAMS.has(seam) ? known.mask(asked) : asked;
-      const effect = { ...scope, ...identify(seam, asked) };
-      const fire = seams[seam] as (request: unknown, firing: object) => Promise<unknown>;
-      const perform = (more: object): Promise<unknown> =>
-        performOnce(this.#runtime.store, this.#lease, effect, (effectId) => {
-          const { headers, observe } = traceEffect(this.#runtime, { run, node, attempt, seam, request, effectId });
-          const firing = {
-            ...{ effectId, signal, tenant, workspace, runId, nodeId },
-            trace: headers,
-            budget: this.#guard.forOutput(),
-            ...more,
-          };
-          return observe ? observe(() => fire(request, firing)) : fire(request, firing);
-        });
-      if (seam === 'tool') return committed().then(() => this.#mayUseTools() ?? perform({}));
-      if (seam !== 'model') return committed().then(() => perform({}));
-      const say = (event: NewEvent): void => this.#send(nodeId, signal, event);
-      const ask = perform as (more: object) => Promise<ModelResult>;
-      const result = await this.#models.call({ nodeId, place, written: committed, perform: ask, say });
-      place++;
-      return result;
-    };
-    const names = Object.keys(SEAMS) as SeamName[];
-    return Object.fromEntries(names.map((seam) => [seam, (request: unknown) => through(seam, request)])) as Effects;
-  }
-}
-
-/**
- * Effects that are made when they are asked for: most nodes have none, and they are the larger part of a call. The getter
- * is one of a class, because V8 keeps each object that has a getter of its own until a full collection.
- */
-class LazyEffects {
-  readonly #make: () => Effects;
-  #made: Effects | undefined;
-
-  constructor(make: () => Effects) {
-    this.#make = make;
-  }
-
-  get effects(): Effects {
-    this.#made ??= this.#make();
-    return this.#made;
-  }
-}
-
-/** The node that performs effects, and where. */
-interface EffectScope {
-  readonly tenant: string;
-  readonly workspace: string | undefined;
-  readonly run: Run;
-  readonly node: PlannedNode['node'];
-  readonly attempt: number;
-}
-
-function callNode(type: NodeType, context: NodeContext): Outcome | Promise<Outcome> {
-  try {
-    return type.run(context);
-  } catch (error) {
-    return failureOf(error);
+    return new EffectCalls(scope, {
+      runtime: this.#runtime,
+      lease: this.#lease,
+      seams,
+      models: this.#models,
+      visit,
+      signal,
+      committed: this.#hooks.committed,
+      current: this.#hooks.run,
+      budget: () => this.#guard.forOutput(),
+      emit: (event) => this.#send(scope.node.id, signal, event),
+    });
   }
 }
 
@@ -383,7 +329,7 @@ function after(count: number, say: (event: NewEvent) => void): (event: NewEvent)
 }
 
 function maskedOf({ plan, known }: Run, nodeId: string, inputs: JsonObject, variables: JsonObject) {
-  const masked = (values: JsonObject, names: ReadonlySet<string> | undefined): JsonObject => {
+  const masked = (values: JsonObject, names: Ports | undefined): JsonObject => {
     const byPlace = maskMembers(values, (name) => names?.has(name) === true, plan.maskingMode, sha256Hex);
     return known ? known.mask(byPlace) : byPlace;
   };
@@ -420,8 +366,9 @@ function sleepUnlessAborted({ clock }: Runtime, ms: number, signal: AbortSignal)
   });
 }
 
-function failureOf(error: unknown): Outcome {
+/** The outcome of a failure that a node or the host has words for; undefined for any other exception. */
+function knownFailure(error: unknown): Outcome | undefined {
   if (error instanceof NodeFailure || error instanceof OutputLimitExceeded) return { failed: error.error };
   if (error instanceof UnusableSchema) return invalid(`A JSON Schema cannot be used: ${error.message}.`);
-  return { failed: { code: 'node_failed', message: redactText((error as Error)?.message || 'The node failed.') } };
+  return undefined;
 }

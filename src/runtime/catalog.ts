@@ -66,6 +66,7 @@ export function catalogOf(types: readonly NodeType[], others: OtherTypes = () =>
     outputsOf: (node) => byId.get(node.typeId)?.outputs?.(node),
     usualOutputsOf: (node) => byId.get(node.typeId)?.usualOutputs?.(node),
     inputsOf: ({ typeId }) => byId.get(typeId)?.inputs,
+    requiredInputsOf: ({ typeId }) => byId.get(typeId)?.requiredInputs ?? [],
     writtenBy: (node) => byId.get(node.typeId)?.writes?.(node) ?? [],
     schemasIn: (node) => byId.get(node.typeId)?.schemas?.(node.config) ?? [],
   };

@@ -5,7 +5,8 @@ import { maskRunOutputs } from '../engine/masking/mask.ts';
 import { childBudget, type SpendingReport, spendingReportOf } from '../engine/models/budget.ts';
 import { causeOfChild } from '../engine/run/causation.ts';
 import { finalOutputs } from '../engine/run/next.ts';
-import { type ChildState, isOver, type Run, visibleVariables } from '../engine/run/run.ts';
+import { type ChildState, isOver, type Run } from '../engine/run/run.ts';
+import { visibleVariables } from '../engine/run/visible-variables.ts';
 import type { RunError } from '../protocol/errors.ts';
 import type { JsonObject } from '../protocol/format/json.ts';
 import type { TraceContext } from '../protocol/format/trace.ts';
@@ -228,6 +229,11 @@ export async function childResult(runtime: Runtime, { tenant, runId }: RunRef): 
   return { runId, status: 'failed', variables: {}, error };
 }
 
+/** The error of a run. Its message goes where outputs go as `shown`: to models, and into logs of others. */
+function shownError({ error, known }: Run): RunError | undefined {
+  return error && known ? { ...error, message: known.mask(error.message) } : error;
+}
+
 async function resultOf({ reader }: Runtime, row: RunRow): Promise<ChildResult> {
   const held = await reader.acquire(row);
   const { run } = held;
@@ -238,7 +244,7 @@ async function resultOf({ reader }: Runtime, row: RunRow): Promise<ChildResult> 
     outputs: finalOutputs(run),
     shown: shownOutputs(run),
     known: run.known,
-    error: run.error as RunError | undefined,
+    error: shownError(run),
   };
   reader.release(held);
   return result;

@@ -4,6 +4,8 @@ import { line, node, workflow } from '../../test/support/definitions.ts';
 import { registerShared } from '../../test/support/register-shared.ts';
 import { callerOf, openServiceHost } from '../../test/support/service-host.ts';
 import { makePlan } from '../engine/definition/plan.ts';
+import { KnownValues } from '../engine/masking/known-values.ts';
+import { learnValues } from '../engine/masking/learning.ts';
 import type { NewEvent } from '../protocol/running/events.ts';
 import { HOST_OWNER } from '../store/definitions.ts';
 import { claimDue, type WorkItem } from '../store/queue.ts';
@@ -140,6 +142,19 @@ describe('a journal', () => {
     expect(journal.isWritten).toBe(true);
     expect(journal.held.run.sequence).toBe(0);
     expect(await typesOf(held.run.facts.runId)).toEqual(['run.started']);
+  });
+
+  it('still masks what a child brought, when it has read the run again', async () => {
+    const { held } = await stored('queued');
+    const journal = new Journal(runtime, { workId: held.run.facts.runId, owner: 'host-2', epoch: 9 }, held);
+    const ofChild = new KnownValues();
+    ofChild.learn('heron-at-the-weir');
+    learnValues(journal.held.run, ofChild);
+    journal.record([started]);
+    expect(await journal.commit('hold').catch(() => false), 'the lease is another').toBe(false);
+    await journal.catchUp();
+    expect(journal.held.run).not.toBe(held.run);
+    expect(journal.held.run.known?.mask('see heron-at-the-weir')).toBe('see [REDACTED]');
   });
 });
 

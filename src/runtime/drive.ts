@@ -31,6 +31,8 @@ const PENDING_MAX = 256;
 const STEPS_PER_COMMIT = 200;
 /** Scheduler steps after which a drive yields to other runs. */
 const STEPS_PER_TURN = 25;
+/** The same by the time that they have taken: steps of a run with a large state are slow. */
+const TURN_MS = 10;
 /** A step that keeps the process from everything else for this long is a stall. */
 const STALL_MS = 2_000;
 
@@ -81,6 +83,8 @@ export class Drive {
   #woken: boolean;
   #stopping = false;
   #steps = 0;
+  /** How long the steps since the last turn have taken. */
+  #turnMs = 0;
   /** The time by which the last step was decided. */
   #steppedAt = 0;
   #strikes: number;
@@ -174,6 +178,7 @@ export class Drive {
     const before = clock.now();
     const isMore = this.#step();
     const ms = clock.now() - before;
+    this.#turnMs += ms;
     if (ms < STALL_MS || (watchdog.workedMs() ?? ms) < STALL_MS) return isMore;
     log.warn({ runId: this.#run.facts.runId, ms }, 'a run kept the process from everything else');
     if (++this.#strikes >= this.#options.strikesMax) throw new RunStalls(`one step of the run took ${ms} ms`);
@@ -201,7 +206,8 @@ export class Drive {
   async #yieldToOtherRuns(): Promise<undefined> {
     const isCommitDue = ++this.#steps % STEPS_PER_COMMIT === 0 || this.#journal.pendingCount >= PENDING_MAX;
     if (isCommitDue) await this.#commit('hold');
-    if (!isCommitDue && this.#steps % STEPS_PER_TURN !== 0) return;
+    if (!isCommitDue && this.#steps % STEPS_PER_TURN !== 0 && this.#turnMs < TURN_MS) return;
+    this.#turnMs = 0;
     await this.#runtime.turns.next(this.#journal.held.identity.subject.tenant);
   }
 
@@ -209,8 +215,9 @@ export class Drive {
     if ('broken' in message) throw message.broken;
     const planned = this.#run.plan.node(message.nodeId)!;
     const { status, attempt } = this.#run.nodes[planned.index]!;
-    // Sent before the log turned out to be different: the run no longer waits for this attempt.
-    if ((status !== 'running' && status !== 'waiting') || attempt !== message.attempt) return true;
+    // Sent before the log turned out to be different: the run no longer waits for this attempt, or is paused. A node that
+    // waits for children is called again after the pause.
+    if (this.#run.pause || (status !== 'running' && status !== 'waiting') || attempt !== message.attempt) return true;
     if ('events' in message) this.#journal.record(message.events);
     else if ('children' in message) this.#dispatch(planned, message);
     else this.#settle(planned, message.outcome);
@@ -369,7 +376,8 @@ export class Drive {
     this.#looks++;
     for (const [nodeId, { orWoken }] of this.#sleeping) if (orWoken) this.#sleeping.delete(nodeId);
     for (const nodeId of await this.#journal.catchUp()) this.#dropAttempt(nodeId);
-    if (isTerminal(this.#run) || !this.#run.nodes.some(({ status }) => status === 'waiting')) return;
+    if (isTerminal(this.#run) || this.#run.pause) return;
+    if (!this.#run.nodes.some(({ status }) => status === 'waiting')) return;
     const { ended, changed } = await readChildUpdates(this.#runtime, this.#journal.held);
     this.#journal.record(changed);
     for (const [nodeId, child] of ended) this.#call(this.#run.plan.node(nodeId)!, child);

@@ -1,4 +1,4 @@
-import { own } from '../protocol/format/json.ts';
+import { eventRows } from '../protocol/running/event-rows.ts';
 import type { EventTable } from '../protocol/running/events.ts';
 
 /** How the runtime treats events of one type. */
@@ -96,11 +96,12 @@ export const EVENT_TRAITS: EventTable<EventTraits> = {
   'capstan.pause.requested': { replay: 'source', call: 'none' },
   'capstan.principal.identified': { replay: 'source', call: 'none' },
 };
+const traitsRowOf = eventRows<EventTraits>(EVENT_TRAITS);
 
 /** A newer host may have written types that this one does not know: those belong to their node. */
 const UNKNOWN_TYPE: EventTraits = { replay: 'node', call: 'none' };
 
 /** The traits of an event type, also of one that has no row. */
 export function traitsOf(type: string): EventTraits {
-  return own(EVENT_TRAITS, type) ?? UNKNOWN_TYPE;
+  return traitsRowOf(type) ?? UNKNOWN_TYPE;
 }

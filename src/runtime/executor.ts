@@ -25,6 +25,7 @@ import { FirstSteps } from './first-steps.ts';
 import { handBack } from './hand-back.ts';
 import { handleWork } from './handle-work.ts';
 import { type PlaceOptions, Places } from './places.ts';
+import { Polls } from './polls.ts';
 import { putAside } from './put-aside.ts';
 import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
@@ -50,8 +51,6 @@ interface ExecutorOptions extends PlaceOptions {
 /** How long a run that is suspected of hosts' deaths is driven alone; twice as long after each that it did not move in. */
 const TRIAL_MS = 100;
 const TRIAL_MAX_MS = 30_000;
-/** Longest pause between polls: hints can be lost and clocks can differ. */
-const POLL_EVERY_MS = 1_000;
 /** Heartbeats within the time after which a lease is lost. */
 const BEATS_PER_LEASE = 3;
 /** First and longest pause before failed work is tried again. */
@@ -59,7 +58,7 @@ const RETRY_MS = 1_000;
 const RETRY_MAX_MS = 30_000;
 /** Pause for a run whose drive failed with a bug: its log stays as it is. */
 const BUG_PAUSE_MS = 60_000;
-/** How long a stop waits for aborted attempts to end. */
+/** How long a stop waits for aborted attempts, and for a claim that is under way. */
 const ABORT_MS = 5_000;
 const FOREVER_MS = 100 * 365 * 24 * 60 * 60 * 1_000;
 
@@ -81,11 +80,10 @@ export class Executor {
   readonly #active = new Map<string, ActiveItem>();
   readonly #places: Places;
   readonly #claims: Claims;
+  readonly #polls: Polls;
   readonly #firstSteps: FirstSteps;
   readonly #stop = new AbortController();
   #state: 'new' | 'working' | 'stopping' = 'new';
-  #polling: 'no' | 'yes' | 'again' = 'no';
-  #timer: { readonly at: number; readonly cancel: Cancel } | undefined;
   #heartbeat: Cancel | undefined;
   #strays: ReadonlySet<string> = new Set();
   #hosts = 1;
@@ -97,6 +95,7 @@ export class Executor {
     this.#firstSteps = new FirstSteps(runtime);
     this.#places = new Places(options);
     this.#claims = new Claims(runtime, options.hostId, this.#places, this.#suspectFrom);
+    this.#polls = new Polls({ clock: runtime.clock, log: runtime.log, poll: () => this.#claim() });
   }
 
   get hostId(): string {
@@ -130,7 +129,7 @@ export class Executor {
     if (this.#hasOneOwner) await this.#runtime.store.commit([deleteOtherHosts(this.hostId)]);
     this.#stopListening = this.#runtime.hub.onWork((workId, dueAt) => this.#onWake(workId, dueAt));
     await returnOrphans(this.#runtime, this.#strikesMax);
-    this.#poll();
+    this.#polls.now();
   }
 
   /** Waits for running attempts, then aborts them, and releases all leases. */
@@ -138,9 +137,10 @@ export class Executor {
     if (this.#state !== 'working') return;
     this.#state = 'stopping';
     this.#stopListening();
-    this.#timer?.cancel();
     for (const { drive } of this.#active.values()) drive?.stop({ cut: false });
     this.#stop.abort();
+    // A claim that is under way may still bring items; they are returned before the store is closed.
+    await this.#polls.stop(ABORT_MS);
     if (!(await this.#places.waitUntilEmpty(this.#runtime.clock, graceMs))) {
       for (const { drive } of this.#active.values()) drive?.stop({ cut: true });
       await this.#places.waitUntilEmpty(this.#runtime.clock, ABORT_MS);
@@ -193,7 +193,7 @@ export class Executor {
   async #queueNew(lease: Lease, held: HeldRun): Promise<void> {
     const { store, clock } = this.#runtime;
     const outcome = await store.commit([releaseLease(lease, clock.now(), 0)]).catch(() => undefined);
-    if (outcome?.committed) this.#poll();
+    if (outcome?.committed) this.#polls.now();
     else this.#driveNew(lease, held);
   }
 
@@ -213,33 +213,20 @@ export class Executor {
     const active = this.#active.get(workId);
     if (active) active.wasWoken = true;
     if (active?.drive) active.drive.wake();
-    else if (dueAt === undefined) this.#poll();
-    else this.#pollAt(dueAt);
+    else if (dueAt === undefined) this.#polls.now();
+    else this.#polls.at(dueAt);
   }
 
-  /** Claims due items, one poll at a time; a request during a poll causes another one. */
-  #poll(): void {
-    if (this.#polling !== 'no') {
-      this.#polling = 'again';
-      return;
-    }
-    this.#polling = 'yes';
-    void this.#claim()
-      .catch((error) => this.#runtime.log.error({ err: error }, 'polling for work failed; trying again'))
-      .then((mightBeMore) => {
-        const again = this.#polling === 'again' || mightBeMore === true;
-        this.#polling = 'no';
-        if (this.#state !== 'working') return;
-        if (again) this.#poll();
-        else this.#pollAt(this.#runtime.clock.now() + POLL_EVERY_MS);
-      });
-  }
-
+  /** Claims due items; true if there might be more. */
   async #claim(): Promise<boolean> {
     if (this.#places.room === 0 || this.#state !== 'working') return false;
     const isWorking = (): boolean => this.#state === 'working';
     const { items, mightBeMore, dueAt } = await this.#claims.next({ except: this.#kindsAtLimit(), isWorking });
-    if (dueAt !== undefined) this.#pollAt(dueAt);
+    if (!isWorking()) {
+      await Promise.all(items.map((item) => this.#handBack(this.#leaseOf(item), [unclaim(this.#leaseOf(item))])));
+      return false;
+    }
+    if (dueAt !== undefined) this.#polls.at(dueAt);
     for (const item of items) this.#handleClaimed(item);
     return mightBeMore;
   }
@@ -254,31 +241,24 @@ export class Executor {
     return this.#places.ofKind(kind) >= atOnce;
   }
 
-  #pollAt(time: number): void {
-    if (this.#state !== 'working' || (this.#timer && this.#timer.at <= time)) return;
-    this.#timer?.cancel();
-    const { clock } = this.#runtime;
-    const cancel = clock.after(Math.max(0, time - clock.now()), () => {
-      this.#timer = undefined;
-      this.#poll();
-    });
-    this.#timer = { at: time, cancel };
-  }
-
   #handleClaimed(item: WorkItem): void {
     // A slow reply to a claim and the search for strays can both bring the same claim: it is handled once.
     if ((this.#active.get(item.work_id)?.epoch ?? 0) >= item.epoch) return;
-    const lease = { workId: item.work_id, owner: this.hostId, epoch: item.epoch };
+    const lease = this.#leaseOf(item);
     if (item.strikes >= this.#suspectFrom) this.#claims.onTrial = item.work_id;
     else if (!this.#places.hasRoomFor(item.tenant)) return void this.#returnClaim(lease);
     if (item.kind === RUN_WORK) void this.#driveUntilReleased(lease, item);
     else void this.#handle(lease, item);
   }
 
+  #leaseOf({ work_id: workId, epoch }: WorkItem): Lease {
+    return { workId, owner: this.hostId, epoch };
+  }
+
   /** Returns an item whose tenant had room when the claim was decided on: a run that was created meanwhile has taken it. */
   async #returnClaim(lease: Lease): Promise<void> {
     await this.#handBack(lease, [unclaim(lease)]);
-    this.#poll();
+    this.#polls.now();
   }
 
   /** Drives a run until it is released. After a temporary failure the run is loaded again and driving continues. */
@@ -340,7 +320,7 @@ export class Executor {
   #endTrial(workId: string): void {
     if (this.#claims.onTrial !== workId) return;
     this.#claims.onTrial = undefined;
-    this.#poll();
+    this.#polls.now();
   }
 
   async #quarantine(tenant: string, lease: Lease): Promise<void> {
@@ -402,9 +382,9 @@ export class Executor {
     const wasAtLimit = this.#isAtLimit(active.kind);
     const wasAwaited = this.#places.leave(active.kind, active.tenant);
     this.#endTrial(workId);
-    if (due !== null) this.#pollAt(due);
+    if (due !== null) this.#polls.at(due);
     // Claiming had stopped at a limit, and a wake-up that came after the release reached nobody.
-    if (wasAwaited || active.wasWoken || wasAtLimit) this.#poll();
+    if (wasAwaited || active.wasWoken || wasAtLimit) this.#polls.now();
   }
 
   async #renewHeartbeat(): Promise<void> {
@@ -428,7 +408,7 @@ export class Executor {
 
   async #reconcile(): Promise<void> {
     await returnOrphans(this.#runtime, this.#strikesMax);
-    this.#poll();
+    this.#polls.now();
     const [alive] = await this.#runtime.store.read<{ count: number }>(countHosts());
     this.#hosts = Math.max(1, Number(alive?.count ?? 1));
     const owned = await this.#runtime.store.read<WorkItem & { due_at: number | null }>(ownedWork(this.hostId));

@@ -1,3 +1,4 @@
+import { learnValues } from '../engine/masking/learning.ts';
 import type { NewEvent, RunEvent } from '../protocol/running/events.ts';
 import { finishWork, guardLease, type Lease, releaseLease } from '../store/queue.ts';
 import type { Unit } from '../store/sql.ts';
@@ -105,6 +106,8 @@ export class Journal {
     this.#pending = [];
     this.#changes = [];
     this.#held = await this.#runtime.reader.load(row);
+    // What is sensitive in a child or in the source of a replay is in no event of this run.
+    if (run.known) learnValues(this.#held.run, run.known);
     this.#stored = positionOf(this.#held.run);
     this.#isStale = false;
     const nodeIds = [...this.#nodesWithLostEvents];

@@ -6,7 +6,7 @@ import type { Decision } from '../engine/run/decision.ts';
 import { type Run, statusOf } from '../engine/run/run.ts';
 import { isManagement } from '../protocol/running/management.ts';
 import { findWorkflow } from '../store/definitions.ts';
-import { listRuns, type RunRow } from '../store/log.ts';
+import { type ListedRun, listRuns } from '../store/log.ts';
 import { openSqlite } from '../store/sqlite.ts';
 import { CORE_TABLES } from '../store/tables.ts';
 import { sortableIds } from '../system/ids.ts';
@@ -81,7 +81,7 @@ describe('a management run', () => {
   });
 
   it('is listed only for its own workflow, which itself is listed nowhere', async () => {
-    const list = (workflowId?: string) => store.read<RunRow>(listRuns(subject, { workflowId }, 10));
+    const list = (workflowId?: string) => store.read<ListedRun>(listRuns(subject, { workflowId }, 10));
     expect(await list()).toEqual([]);
     const own = await list('capstan-proposal');
     expect(own.length).toBeGreaterThan(0);

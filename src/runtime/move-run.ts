@@ -7,6 +7,7 @@ import type { RunStatus } from '../protocol/running/runs.ts';
 import type { Visibility } from '../store/log.ts';
 import { dropWork, wake } from '../store/queue.ts';
 import { sha256Hex } from '../system/digest.ts';
+import { TemporaryFailure } from '../system/temporary-failure.ts';
 import { announce, appendWrites, positionOf, recordAndApply } from './append.ts';
 import { type Change, changeOf, perform } from './change.ts';
 import type { HeldRun } from './run-row.ts';
@@ -84,7 +85,11 @@ export function cancelChildHandler(runtime: Runtime): WorkHandler {
   return async ({ tenant, payload }) => {
     const { childRunId, parentRunId } = JSON.parse(payload) as { childRunId: string; parentRunId: string };
     const cancel = (run: Run): Decision => cancelRun(run, { reason: 'parent-cancelled', parentRunId });
-    await perform(runtime, () => moveRun(runtime, { tenant }, childRunId, cancel), { mutexKey: childRunId });
+    const moved = await perform(runtime, () => moveRun(runtime, { tenant }, childRunId, cancel), {
+      mutexKey: childRunId,
+    });
+    // A child that keeps moving is tried again; one that has ended or is gone needs no cancelling.
+    if (isRefusal(moved) && moved.refused === 'conflict') throw new TemporaryFailure(moved.message);
     return {};
   };
 }

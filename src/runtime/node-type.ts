@@ -50,6 +50,8 @@ export interface NodeType {
   usualOutputs?(node: Pick<WorkflowNode, 'config'>): readonly string[] | undefined;
   /** The input ports that nodes of this type read, so that a misspelt one is found; absent if they may read any. */
   readonly inputs?: readonly string[];
+  /** Those of them without which a node fails, so that one which nothing gives is noticed. */
+  readonly requiredInputs?: readonly string[];
   /** The variables that a node sets besides those that the workflow declares. */
   writes?(node: Pick<WorkflowNode, 'config'>): readonly string[];
   /** The node asks for approval, so a workflow may have a cycle through it. */
@@ -144,6 +146,11 @@ export interface NodeContext {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   /** Records events while the node is running: all of them, or after a crash none. */
   emit(event: NewEvent, ...more: readonly NewEvent[]): void;
+  /**
+   * Records a log line or a piece of text. An attempt whose code is called again must repeat them in order: each is
+   * recorded once.
+   */
+  emitShown(event: NewEvent): void;
   /** Records a step of an agent. A node that is called again must repeat its steps in order: each is recorded once. */
   emitStep(step: NewEvent): void;
 }

@@ -34,8 +34,11 @@ export class Plans {
   async current(from: Visibility, workflowId: string): Promise<PinnedPlan | undefined> {
     const found = this.#store.isShared
       ? await this.#readVersion(from, workflowId)
-      : await this.#cachedVersion(from, workflowId);
-    return found && { owner: found.owner, plan: await this.pinned(found.owner, workflowId, found.version) };
+      : (this.#current.get(currentKey(from, workflowId)) ?? (await this.#cacheVersion(from, workflowId)));
+    if (!found) return undefined;
+    const { owner, version } = found;
+    const plan = this.#compiled.get(keyOf(owner, workflowId, version));
+    return { owner, plan: plan ?? (await this.pinned(owner, workflowId, version)) };
   }
 
   /** Drops the cached newest versions; called after workflows were registered or removed. */
@@ -43,12 +46,11 @@ export class Plans {
     this.#current = new Map();
   }
 
-  async #cachedVersion(from: Visibility, workflowId: string): Promise<Current | undefined> {
+  async #cacheVersion(from: Visibility, workflowId: string): Promise<Current | undefined> {
     // Read once: what was read before a change must not be put into the map that replaces this one.
     const cache = this.#current;
-    const key = `${ownerOf(from)}\n${workflowId}`;
-    const found = cache.get(key) ?? (await this.#readVersion(from, workflowId));
-    if (found && cache.size < CURRENT_MAX) cache.set(key, found);
+    const found = await this.#readVersion(from, workflowId);
+    if (found && cache.size < CURRENT_MAX) cache.set(currentKey(from, workflowId), found);
     return found;
   }
 
@@ -80,6 +82,10 @@ export class Plans {
     const [row] = await this.#store.read<DefinitionRow>(findDefinition(owner, workflowId, version));
     return row && (JSON.parse(row.body) as WorkflowDefinition);
   }
+}
+
+function currentKey(from: Visibility, workflowId: string): string {
+  return `${ownerOf(from)}\n${workflowId}`;
 }
 
 function keyOf(owner: string, workflowId: string, version: number): string {

@@ -7,7 +7,7 @@ import type { NewEvent } from '../protocol/running/events.ts';
 import type { WorkflowDefinition } from '../protocol/running/workflows.ts';
 import { sha256Hex } from '../system/digest.ts';
 import { sortableIds } from '../system/ids.ts';
-import { decodeEvent, eventIdOf, type Recorded, recordEvent } from './recording.ts';
+import { decodeEvent, decodeEventEnd, eventIdOf, type Recorded, recordEvent } from './recording.ts';
 
 const TIME = Date.parse('2026-02-03T04:05:06.789Z');
 
@@ -58,6 +58,29 @@ describe('a recorded event', () => {
         },
       ),
     );
+  });
+
+  it('shows its time and node at the ends of its texts, whatever is before them', () => {
+    const tricky = fc.oneof(fc.string({ minLength: 1, maxLength: 200 }), fc.constant(',"timestamp":"x","nodeId":"b"}'));
+    fc.assert(
+      fc.property(fc.dictionary(tricky, fc.jsonValue()), tricky, fc.boolean(), (more, nodeId, isMasked) => {
+        const outputs = { ...more, timestamp: 'never', nodeId: 'other', list: [{ a: 1, timestamp: 'never' }] };
+        const event: NewEvent = isMasked
+          ? { type: 'variable.changed', nodeId, payload: { name: 'pin', next: outputs } }
+          : { type: 'node.completed', nodeId, payload: { nodeId, outputs }, causationId: 'evt-0' };
+        const { stored } = record(event, workflow([node(nodeId)], [], SENSITIVE));
+        if (isMasked) expect(stored.hidden).toContain('never');
+        const end = { body_end: stored.body.slice(-1_200), hidden_end: stored.hidden?.slice(-4_000) ?? null };
+        expect(decodeEventEnd(end)).toEqual({ timestamp: '2026-02-03T04:05:06.789Z', nodeId });
+      }),
+    );
+  });
+
+  it('is not read from ends that are too short, or that have no node', () => {
+    const { body, hidden } = record({ type: 'run.resumed', payload: {} }).stored;
+    expect(decodeEventEnd({ body_end: body, hidden_end: hidden })).toBeUndefined();
+    expect(decodeEventEnd({ body_end: body, hidden_end: '{"payload":{"nodeId":"a"}}' })).toBeUndefined();
+    expect(decodeEventEnd({ body_end: '","schemaVersion":1}', hidden_end: null })).toBeUndefined();
   });
 
   it('is the same for the fold if parts of it are masked', () => {

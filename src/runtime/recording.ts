@@ -7,6 +7,7 @@ import type { Run, RunFacts } from '../engine/run/run.ts';
 import type { JsonObject } from '../protocol/format/json.ts';
 import { ENVELOPE_NODE_ID_MAX, type EventType, type NewEvent, type RunEvent } from '../protocol/running/events.ts';
 import { EVENT_SCHEMA_VERSION } from '../protocol/running/runs.ts';
+import type { EventEnds } from '../store/event-ends.ts';
 import type { StoredEvent } from '../store/log.ts';
 import { nextLogDigest } from '../store/log-digest.ts';
 import { digits } from '../system/ids.ts';
@@ -125,4 +126,27 @@ export function countStored(run: Run, stored: StoredEvent): void {
 export function decodeEvent({ body, hidden }: StoredEvent): RunEvent {
   const event = JSON.parse(body) as RunEvent;
   return hidden === null ? event : ({ ...event, ...(JSON.parse(hidden) as Hidden) } as RunEvent);
+}
+
+/** The end of a hidden part that has a node id, which is its last member. */
+const HIDDEN_NODE_ID = /"nodeId":("(?:[^"\\]|\\.)*")\}$/;
+
+/**
+ * Reads when an event happened and at which node from the ends of its texts: `recordEvent` writes both after the
+ * payload, which may be large. Undefined if the ends are too short for that.
+ */
+export function decodeEventEnd({
+  body_end: bodyEnd,
+  hidden_end: hiddenEnd,
+}: Pick<EventEnds, 'body_end' | 'hidden_end'>): { readonly timestamp: string; readonly nodeId: string } | undefined {
+  // Quotes within strings are escaped, so this is a member; the last such member is that of the envelope.
+  const from = bodyEnd.lastIndexOf(',"timestamp":"');
+  if (from < 0) return undefined;
+  const { timestamp, nodeId = nodeIdAt(hiddenEnd) } = JSON.parse(`{${bodyEnd.slice(from + 1)}`) as Partial<RunEvent>;
+  return timestamp === undefined || nodeId === undefined ? undefined : { timestamp, nodeId };
+}
+
+function nodeIdAt(hiddenEnd: string | null): string | undefined {
+  const [, text] = (hiddenEnd && HIDDEN_NODE_ID.exec(hiddenEnd)) || [];
+  return text === undefined ? undefined : (JSON.parse(text) as string);
 }

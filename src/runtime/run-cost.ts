@@ -1,5 +1,5 @@
 import { addUsd } from '../engine/models/budget.ts';
-import { childRuns, type RunRef, type RunRow } from '../store/log.ts';
+import { childRuns, type ListedRun, type RunRef } from '../store/log.ts';
 import type { Runtime } from './runtime.ts';
 
 /** What a run and its descendants have spent on models. */
@@ -26,7 +26,7 @@ export async function costOfRun({ reader, store }: Runtime, { tenant, runId }: R
     }));
     costUsd = addUsd(costUsd, budget?.spent ?? 0);
     isBudgetExhausted ||= budget?.isExhausted ?? false;
-    const children = await store.read<RunRow>(childRuns({ tenant, runId: next }));
+    const children = await store.read<ListedRun>(childRuns({ tenant, runId: next }));
     pending.push(...children.flatMap(({ run_id }) => (budget?.counted.has(run_id) ? [] : [run_id])));
   }
   return { costUsd, isBudgetExhausted };

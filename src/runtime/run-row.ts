@@ -2,7 +2,7 @@ import { type Fork, type Run, type RunFacts, type RunLimits, statusOf } from '..
 import type { JsonObject } from '../protocol/format/json.ts';
 import type { TraceContext } from '../protocol/format/trace.ts';
 import { type Configurable, EVENT_LOG_SCHEMA_VERSION } from '../protocol/running/runs.ts';
-import type { RunAdvance, RunRow } from '../store/log.ts';
+import type { ForkRow, RunAdvance, RunRow } from '../store/log.ts';
 import { logSeal } from '../store/log-digest.ts';
 
 /** The authenticated principal on whose behalf a run executes; version 1 of the protocol shows only parts of it. */
@@ -92,6 +92,11 @@ export function rowOf({ identity, run }: HeldRun): RunRow {
     created_at: facts.createdAt,
     ...projectionOf(run),
   };
+}
+
+/** What lists say about a new run that is a fork. */
+export function forkRowOf(runId: string, { sourceRunId, mode, preview }: Fork): ForkRow {
+  return { run_id: runId, source_run_id: sourceRunId, mode, is_preview: preview === undefined ? 0 : 1 };
 }
 
 type Projection = Pick<RunRow, 'status' | 'sequence' | 'updated_at' | 'ended_at' | 'error_code' | 'log_seal'>;

@@ -5,7 +5,7 @@ import { addNewWork, FIRST_EPOCH, type Lease } from '../store/queue.ts';
 import { announce, reactionsTo } from './append.ts';
 import { type Change, changeOf } from './change.ts';
 import type { CreatedRun } from './creation.ts';
-import { type HeldRun, rowOf } from './run-row.ts';
+import { forkRowOf, type HeldRun, rowOf } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
 
 /** Kind of the work item that stands for executing a run. */
@@ -42,7 +42,7 @@ export function startRun(runtime: Runtime, created: CreatedRun, placement: Place
     ...insertEvents(runId, stored),
     runtime.storage.count(tenant, stored, row.facts),
     ...insertTags({ tenant, runId }, tags),
-    ...(fork ? [insertFork({ tenant, runId }, fork.sourceRunId)] : []),
+    ...(fork ? [insertFork(tenant, forkRowOf(runId, fork))] : []),
     ...reactionsTo(runtime, held, recorded, { isInherited }),
     ...(isDriven
       ? [addNewWork({ workId: runId, kind: RUN_WORK, tenant, dueAt: owner ? null : runtime.clock.now(), owner })]

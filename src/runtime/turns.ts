@@ -38,10 +38,10 @@ export class Turns {
   /** The last turn of each tenant that has room for more short pieces. */
   readonly #shared = new Map<string, SharedTurn>();
   /** The two tenants that asked last, and when. */
-  #asked: readonly { readonly tenant: string; readonly at: number }[] = [];
+  #asked: { readonly tenant: string; at: number }[] = [];
   /** When the first piece of this round began. */
   #startedAt: number | undefined;
-  /** Pieces of this round that have not had their chance yet. */
+  /** Pieces of this round that have not had their chance to begin yet. */
   #ahead = 0;
   #current: { readonly tenant: string; readonly since: number } | undefined;
 
@@ -53,13 +53,10 @@ export class Turns {
 
   /** Resolves when it is this tenant's turn. What follows without waiting for anything is charged to it. */
   next(tenant: string): Promise<void> {
-    this.#asked = [{ tenant, at: this.#clock.now() }, ...this.#asked.filter((last) => last.tenant !== tenant)].slice(
-      0,
-      2,
-    );
+    this.#noteAsked(tenant);
     return new Promise((begin) => {
       this.#waiting.push(tenant, { tenant, begin });
-      if (this.#startedAt === undefined && this.#ahead < PIECES_PER_ROUND) this.#schedule();
+      if (this.#startedAt === undefined && this.#ahead < PIECES_PER_ROUND) this.#schedule(1);
     });
   }
 
@@ -89,15 +86,44 @@ export class Turns {
     if (this.#current?.tenant !== tenant) this.#chargeAt(tenant, ms, this.#clock.now());
   }
 
-  /** Actions of one turn of the loop follow each other, and what one of them set off is done before the next. */
-  #schedule(): void {
-    this.#ahead++;
-    this.#clock.soon(() => this.#begin());
-    this.#clock.soon(() => this.#end());
+  #noteAsked(tenant: string): void {
+    const at = this.#clock.now();
+    const [last] = this.#asked;
+    if (last?.tenant === tenant) last.at = at;
+    else this.#asked = [{ tenant, at }, ...(last ? [last] : [])];
   }
 
-  #begin(): void {
+  /**
+   * Plans pieces that follow each other, so that the begin of each is the end of the one before. The last is ended by an
+   * action of its own: the loop may have other things to do next, which are no part of the piece.
+   */
+  #schedule(pieces: number): void {
+    this.#ahead += pieces;
+    for (let left = pieces; left > 0; left--) this.#clock.soon(this.#beginNext);
+    this.#clock.soon(this.#end);
+  }
+
+  readonly #beginNext = (): void => {
     const now = this.#clock.now();
+    this.#chargeCurrent(now);
+    this.#ahead--;
+    this.#begin(now);
+  };
+
+  readonly #end = (): void => {
+    const now = this.#clock.now();
+    this.#chargeCurrent(now);
+    if (this.#ahead > 0) return;
+    this.#startedAt = undefined;
+    this.#scheduleNext(now);
+  };
+
+  #chargeCurrent(now: number): void {
+    if (this.#current) this.#chargeAt(this.#current.tenant, now - this.#current.since, now);
+    this.#current = undefined;
+  }
+
+  #begin(now: number): void {
     this.#startedAt ??= now;
     if (now - this.#startedAt >= (this.#isShared(now) ? ROUND_MS : ROUND_ALONE_MS)) return;
     const piece = this.#waiting.shift((tenant) => (this.#pauses.get(tenant) ?? 0) <= now);
@@ -110,16 +136,6 @@ export class Turns {
   #isShared(now: number): boolean {
     const [, other] = this.#asked;
     return other !== undefined && now - other.at < ACTIVE_MS;
-  }
-
-  /** Charges the piece that has just been served. The last one of a round begins the next. */
-  #end(): void {
-    const now = this.#clock.now();
-    if (this.#current) this.#chargeAt(this.#current.tenant, now - this.#current.since, now);
-    this.#current = undefined;
-    if (--this.#ahead > 0) return;
-    this.#startedAt = undefined;
-    this.#scheduleNext(now);
   }
 
   #chargeAt(tenant: string, ms: number, now: number): void {
@@ -135,9 +151,9 @@ export class Turns {
     if (this.#waiting.size === 0) return;
     const pauseMs = Math.min(...this.#waiting.tenants().map((tenant) => (this.#pauses.get(tenant) ?? now) - now));
     if (pauseMs > 0) {
-      this.#clock.after(pauseMs, () => this.#ahead === 0 && this.#schedule());
+      this.#clock.after(pauseMs, () => this.#ahead === 0 && this.#schedule(1));
       return;
     }
-    for (let more = Math.min(this.#waiting.size, PIECES_PER_ROUND); more > 0; more--) this.#schedule();
+    this.#schedule(Math.min(this.#waiting.size, PIECES_PER_ROUND));
   }
 }

@@ -43,7 +43,8 @@ function outputWithinTokens(left: number, input: number): number {
 }
 
 function outputWithinCost(left: number, input: number, model: string, price: Price | undefined): number {
-  if (!price) throw denied(model, 'has no configured price, and the run has a limit on cost');
+  if (!price)
+    throw denied(model, 'has no price, and the run has a limit on cost. Set one under prices in CAPSTAN_MODELS');
   const need = costOf(price, input, 1);
   if (need > left) throw new OverBudget('cost', need);
   return price.output === 0

@@ -33,8 +33,10 @@ describe('the chunker of an answer', () => {
     expect(heard.at(-1)!.meta).toEqual({ model: 'm', finishReason: 'stop' });
   });
 
-  it('are the whole answer, however it comes, and no secret passes in parts', () => {
-    const words = fc.array(fc.constantFrom('to be', ' ', 'or', '漢字', '\n', SECRET, `(${SECRET})`), { maxLength: 12 });
+  it('are the whole answer, however it comes, and no secret or character passes in parts', () => {
+    const words = fc.array(fc.constantFrom('to be', ' ', 'or', '漢字', '😀', '\n', SECRET, `(${SECRET})`), {
+      maxLength: 12,
+    });
     fc.assert(
       fc.property(words, fc.array(fc.integer({ min: 1, max: 7 })), (parts, cuts) => {
         const { clock, heard, chunker } = listening();
@@ -48,14 +50,18 @@ describe('the chunker of an answer', () => {
         }
         chunker.finish({});
         expect(heard.map((piece) => piece.text).join('')).toBe(redact(text));
+        expect(heard.filter((piece) => !piece.text.isWellFormed())).toEqual([]);
       }),
     );
   });
 
   it('do not wait forever for a word to end', () => {
     const { clock, heard, chunker } = listening();
-    chunker.add('x'.repeat(600));
+    chunker.add(`so ${'x'.repeat(512)}`);
     clock.advance(0);
-    expect(heard).toHaveLength(1);
+    expect(heard.map(({ text }) => text)).toEqual(['so ']);
+    chunker.add('x');
+    clock.advance(100);
+    expect(heard.map(({ text }) => text)).toEqual(['so ', 'x'.repeat(513)]);
   });
 });

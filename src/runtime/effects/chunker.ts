@@ -1,11 +1,13 @@
 import type { ChunkMeta } from '../../protocol/running/events.ts';
 import type { Cancel, Clock } from '../../system/clock.ts';
+import { wholeEnd } from '../../system/text-cuts.ts';
 import type { ModelChunk, ProviderCall } from './model.ts';
 
 /** Text that arrives within this time becomes one chunk, because each chunk is an event. */
 const GATHER_MS = 40;
 /** A longer run of characters is emitted although the word has not ended. */
 const HELD_BACK_MAX = 512;
+const WORD_CHARACTER = /[!-~]/;
 
 /** What a chunker needs. */
 interface ChunkerOptions {
@@ -74,8 +76,13 @@ export class Chunker {
   }
 }
 
-/** The length of the text up to its last word end. Only printable ASCII forms words; other scripts may end anywhere. */
+/**
+ * The length of the text up to its last word end. Only printable ASCII forms words; other scripts may end anywhere, but
+ * not within a character: its other half comes with the next text.
+ */
 function wordsEnd(text: string): number {
-  const word = /[!-~]*$/.exec(text)!;
-  return text.length - word.index > HELD_BACK_MAX ? text.length : word.index;
+  const earliest = Math.max(0, text.length - HELD_BACK_MAX);
+  let start = text.length;
+  while (start >= earliest && WORD_CHARACTER.test(text.charAt(start - 1))) start--;
+  return start < earliest ? text.length : wholeEnd(text, start);
 }

@@ -131,4 +131,9 @@ describe('an answer', () => {
       retryable ? { status: 0, body: null, networkError: 'There was no answer.' } : { failed: { code } },
     );
   });
+
+  it('that this host no longer waits for is no result, so that another attempt sends again', async () => {
+    const failed = { code: 'upstream_unavailable', retryable: true };
+    expect((await ask({ failure: 'aborted' }, { failOn: [] })).outcome).toMatchObject({ failed });
+  });
 });

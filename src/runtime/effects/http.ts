@@ -99,7 +99,9 @@ async function send(
   } catch (error) {
     if (!(error instanceof EgressFailure)) throw error;
     const failure = FAILURES[error.reason];
-    if (!failure.retryable || failOn.includes('network')) throw new NodeFailure({ ...failure, message: error.message });
+    // An abort is ours and says nothing about the server: it is never a result, so the effect stays open.
+    const isResult = failure.retryable && error.reason !== 'aborted' && !failOn.includes('network');
+    if (!isResult) throw new NodeFailure({ ...failure, message: error.message });
     return { networkError: error.message };
   }
 }

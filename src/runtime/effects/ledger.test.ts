@@ -7,6 +7,7 @@ import { openInMemory } from '../../store/sqlite.ts';
 import type { Store } from '../../store/store.ts';
 import { CORE_TABLES } from '../../store/tables.ts';
 import { realClock } from '../../system/real.ts';
+import { NodeFailure } from '../node-type.ts';
 import { LeaseLost, logicalInvocationId, performOnce } from './ledger.ts';
 
 describe('the identity of an effect', () => {
@@ -51,6 +52,7 @@ describe('the identity of an effect', () => {
 });
 
 describe('an effect', () => {
+  const ongoing = new AbortController().signal;
   const effect = { tenant: 'alpha', runId: 'run-1', nodeId: 'send', ordinal: 0, providerKey: 'model' };
   let store: Store;
   beforeAll(async () => {
@@ -70,7 +72,7 @@ describe('an effect', () => {
     ['nobody', { workId: 'run-gone', owner: 'host-a', epoch: FIRST_EPOCH }],
   ])('is not begun under the lease of %s', async (_whose, lease) => {
     let fired = 0;
-    const attempt = performOnce(store, lease, effect, async () => ++fired);
+    const attempt = performOnce(store, lease, effect, ongoing, async () => ++fired);
     await expect(attempt).rejects.toBeInstanceOf(LeaseLost);
     expect(fired).toBe(0);
     expect(await store.read(findEffect('alpha', logicalInvocationId(effect)))).toEqual([]);
@@ -79,7 +81,50 @@ describe('an effect', () => {
   it('is performed once under the lease that holds', async () => {
     const lease = { workId: 'run-2', owner: 'host-a', epoch: FIRST_EPOCH };
     let fired = 0;
-    const attempt = () => performOnce(store, lease, { ...effect, runId: 'run-2' }, async () => ({ count: ++fired }));
+    const attempt = () =>
+      performOnce(store, lease, { ...effect, runId: 'run-2' }, ongoing, async () => ({ count: ++fired }));
     expect([await attempt(), await attempt()]).toEqual([{ count: 1 }, { count: 1 }]);
+  });
+
+  it('is settled by a failure that no retry helps, unless the attempt was aborted before', async () => {
+    const lease = { workId: 'run-2', owner: 'host-a', epoch: FIRST_EPOCH };
+    const failing = async (ordinal: number, isAborted: boolean) => {
+      const attempt = new AbortController();
+      const failed = performOnce(store, lease, { ...effect, ordinal }, attempt.signal, async () => {
+        if (isAborted) attempt.abort();
+        throw new NodeFailure({ code: 'cancelled', message: 'It ended.', retryable: false });
+      });
+      await expect(failed).rejects.toThrow('It ended.');
+      return performOnce(store, lease, { ...effect, ordinal }, ongoing, async () => 'sent');
+    };
+    await expect(failing(7, false)).rejects.toThrow('It ended.');
+    expect(await failing(8, true)).toBe('sent');
+  });
+
+  it('that has happened is not repeated, even if the attempt was aborted meanwhile', async () => {
+    const lease = { workId: 'run-2', owner: 'host-a', epoch: FIRST_EPOCH };
+    const attempt = new AbortController();
+    const perform = (result: string) =>
+      performOnce(store, lease, { ...effect, ordinal: 9 }, attempt.signal, async () => {
+        attempt.abort();
+        return result;
+      });
+    expect([await perform('first'), await perform('second')]).toEqual(['first', 'first']);
+  });
+
+  it('has one outcome for two attempts at once: that of the first to end', async () => {
+    const lease = { workId: 'run-2', owner: 'host-a', epoch: FIRST_EPOCH };
+    const perform = (ordinal: number, fire: () => Promise<string>) =>
+      performOnce(store, lease, { ...effect, ordinal }, ongoing, fire);
+    const late = async () => {
+      await perform(10, async () => 'first');
+      return 'second';
+    };
+    expect(await perform(10, late)).toBe('first');
+    const failsLate = async () => {
+      await perform(11, async () => 'first');
+      throw new NodeFailure({ code: 'broken', message: 'It broke.', retryable: false });
+    };
+    expect(await perform(11, failsLate)).toBe('first');
   });
 });

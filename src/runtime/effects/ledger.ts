@@ -35,28 +35,32 @@ export function logicalInvocationId({ tenant, runId, nodeId, ordinal, providerKe
 /**
  * Performs an effect and records its result. A recorded result is returned without performing the effect again; an
  * attempt that a crash interrupted is repeated under the same effect id, so that the receiver can recognise it. A host
- * that has lost its lease cannot begin an effect.
+ * that has lost its lease cannot begin an effect. A failure after `signal` was aborted is not recorded, because the abort
+ * may have caused it; a result is, because the effect has happened. If another attempt was first, its outcome is the one
+ * that counts.
  */
 export async function performOnce<T>(
   store: Store,
   lease: Lease,
   effect: IntendedEffect,
+  signal: AbortSignal,
   fire: (effectId: string) => Promise<T>,
 ): Promise<T> {
   const effectId = logicalInvocationId(effect);
   const claimed = await store.commit([guardLease(lease, false), claimOf(effect)]);
   if (!claimed.committed)
     return claimed.failedExpectation === 'effect' ? recall<T>(store, effect.tenant, effectId) : leaseLost();
+  const isFirst = async (state: 'done' | 'failed', outcome: unknown): Promise<boolean> =>
+    (await store.commit([settleEffect(effect.tenant, effectId, state, JSON.stringify(outcome ?? null))])).committed;
+  let result: T;
   try {
-    const result = redactValue(await fire(effectId));
-    await store.commit([settleEffect(effect.tenant, effectId, 'done', JSON.stringify(result ?? null))]);
-    return result;
+    result = redactValue(await fire(effectId));
   } catch (error) {
-    if (error instanceof NodeFailure && error.error.retryable === false) {
-      await store.commit([settleEffect(effect.tenant, effectId, 'failed', JSON.stringify(error.error))]);
-    }
-    throw error;
+    const isFinal = error instanceof NodeFailure && error.error.retryable === false && !signal.aborted;
+    if (!isFinal || (await isFirst('failed', error.error))) throw error;
+    return recall(store, effect.tenant, effectId);
   }
+  return (await isFirst('done', result)) ? result : recall(store, effect.tenant, effectId);
 }
 
 /** The write that claims an effect; it fails the expectation `effect` if there is an outcome already. */
@@ -66,7 +70,9 @@ export function claimOf(effect: IntendedEffect): Write {
 
 async function recall<T>(store: Store, tenant: string, effectId: string): Promise<T> {
   const [row] = await store.read<EffectRow>(findEffect(tenant, effectId));
-  if (!row?.outcome) throw new Error(`effect ${effectId} is settled without an outcome`);
+  // With the run, its effects are gone.
+  if (!row) return leaseLost();
+  if (!row.outcome) throw new Error(`effect ${effectId} is settled without an outcome`);
   if (row.state === 'failed') throw new NodeFailure(JSON.parse(row.outcome) as RunError);
   return JSON.parse(row.outcome) as T;
 }

@@ -35,10 +35,14 @@ interface ScriptedSettings {
   readonly prices: Readonly<Record<string, Price>>;
 }
 
+const FREE: Price = { input: 0, output: 0 };
+
 /** A provider that answers from a script, with the first answer that matches. It needs no network. */
 export function scriptedProvider(settings: ScriptedSettings, script: unknown): ModelProvider {
   const { answers } = parseScript(script);
-  const { provider: id, models, prices } = settings;
+  const { provider: id, models } = settings;
+  // A script costs nothing, unless it stands in for a model that does.
+  const prices = { ...Object.fromEntries(models.map((model) => [model, FREE])), ...settings.prices };
   return {
     id,
     models,

@@ -97,14 +97,20 @@ export type AgentJudgement = Signal & {
   readonly nodeId?: string;
 };
 
+/** What a node asks of a seam. */
+export type SeamRequest<S extends SeamName> = SeamShapes[S]['request'];
+
+/** What a node gets from a seam. */
+export type SeamResult<S extends SeamName> = SeamShapes[S]['result'];
+
 /** The seams as a node calls them. A call that an earlier attempt completed returns the recorded result. */
 export type Effects = {
-  readonly [S in SeamName]: (request: SeamShapes[S]['request']) => Promise<SeamShapes[S]['result']>;
+  readonly [S in SeamName]: (request: SeamRequest<S>) => Promise<SeamResult<S>>;
 };
 
 /** What performs the effects behind each seam. */
 export type SeamDrivers = {
-  readonly [S in SeamName]: SeamDriver<SeamShapes[S]['request'], SeamShapes[S]['result']>;
+  readonly [S in SeamName]: SeamDriver<SeamRequest<S>, SeamResult<S>>;
 };
 
 /** A seam with nothing behind it, because the capability that would provide it is not mounted. */

@@ -117,9 +117,12 @@ const CANCELLATION: ReadonlySet<string> = new Set<EventType>(['run.cancelled', '
 /** The last sequence that a replay repeats: a cancellation of its source is left out, it does not cancel the replay. */
 async function lastReplayed(runtime: Runtime, source: RunRow): Promise<number> {
   if (source.status !== 'cancelled') return source.sequence;
-  const { plan } = (await runtime.reader.load(source)).run;
-  const events = await runtime.reader.events(source, source.sequence - plan.nodes.length - 2);
-  return events.findLast(({ type }) => !CANCELLATION.has(type))!.sequence;
+  for (let last = source.sequence; last >= 0; last -= EVENTS_PER_PAGE) {
+    const events = await runtime.reader.events(source, last - EVENTS_PER_PAGE, EVENTS_PER_PAGE);
+    const found = events.findLast(({ type }) => !CANCELLATION.has(type));
+    if (found) return found.sequence;
+  }
+  throw new Error(`the log of ${source.run_id} has no beginning`);
 }
 
 /** Events that one query reads. */

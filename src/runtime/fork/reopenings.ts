@@ -4,7 +4,7 @@ import type { Reopening } from '../../engine/run/run.ts';
 import { canonicalJson, type JsonObject } from '../../protocol/format/json.ts';
 import type { Configurable } from '../../protocol/running/runs.ts';
 import type { WorkflowDefinition } from '../../protocol/running/workflows.ts';
-import { childRuns, type RunRow, type StoredEvent } from '../../store/log.ts';
+import { childRuns, type ListedRun, type RunRow, type StoredEvent } from '../../store/log.ts';
 import { sha256Hex } from '../../system/digest.ts';
 import { type NewRun, storedGivens } from '../creation.ts';
 import { decodeEvent } from '../recording.ts';
@@ -77,7 +77,7 @@ async function hasGates(runtime: Runtime, tenant: string, runId: string): Promis
   if (!row) return true;
   const { nodes } = await runtime.plans.pinned(row.workflow_owner, row.workflow_id, row.workflow_version);
   if (nodes.some(({ node }) => runtime.catalog.asksApproval(node))) return true;
-  for (const { run_id } of await runtime.store.read<RunRow>(childRuns({ tenant, runId }))) {
+  for (const { run_id } of await runtime.store.read<ListedRun>(childRuns({ tenant, runId }))) {
     if (await hasGates(runtime, tenant, run_id)) return true;
   }
   return false;

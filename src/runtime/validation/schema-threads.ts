@@ -2,6 +2,7 @@ import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../system/clock.ts';
 import { FairQueue, type WeightOf } from '../../system/fair-queue.ts';
+import { threadEnvironment } from '../../system/thread-environment.ts';
 import { limitThread, THREAD_WAIT_MS, type ThreadExcess, type ThreadLimits } from '../../system/thread-limit.ts';
 import {
   HOST_LINE,
@@ -117,7 +118,7 @@ class SchemaThread {
 
   #start(): Worker {
     const worker = new Worker(PROGRAM, {
-      env: {},
+      env: threadEnvironment(),
       execArgv: [],
       stdin: false,
       stdout: true,

@@ -31,6 +31,7 @@ import { Executor } from './runtime/executor.ts';
 import { MAINTENANCE, maintenanceHandler, maintenanceWork } from './runtime/maintenance.ts';
 import { cancelChildHandler } from './runtime/move-run.ts';
 import { threadedSchemaValidator } from './runtime/validation/schema-threads.ts';
+import type { SchemaValidator } from './runtime/validation/schema-validator.ts';
 import type { WorkKind } from './runtime/work-kind.ts';
 import { ClockWatch } from './store/clock-watch.ts';
 import { countQuarantined } from './store/queue.ts';
@@ -52,6 +53,8 @@ export interface System {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
+  /** Validates by schemas of others, for several hosts of a process; without it, a host has threads of its own for that. */
+  readonly schemas?: SchemaValidator;
 }
 
 /** The machine with the time of the store, and what is told to operators. */
@@ -80,13 +83,13 @@ const NO_SECRET =
 const CONSOLE = new URL('../console/dist/', import.meta.url);
 const DOCS = new URL('../docs/', import.meta.url);
 
-/** Opens the store, builds every capability, then starts to work and to listen. `extra` are capabilities of a program. */
+/** Opens the store, builds every capability, then starts to listen and to work. `extra` are capabilities of a program. */
 export async function startHost<Extra extends object = object>(
   config: Config & Extra,
   system: System,
   extra: readonly MountedWith<Extra>[] = [],
 ): Promise<RunningHost> {
-  if (config.secret === undefined) system.log.warn({}, NO_SECRET);
+  if (config.secret === undefined && !config.isDev) system.log.warn({}, NO_SECRET);
   const own = config.conformance ? [...capabilities, ...(await loadConformance())] : capabilities;
   const mounted = [...own, ...extra];
   const tables = mounted.flatMap((capability) => capability.tables);
@@ -119,10 +122,11 @@ async function startOn<Extra extends object>(
   const server = createEdge(built, config, system);
   await store.commit([maintenanceWork()]);
   const closeControls = await openControls(store, config, system);
-  await host.executor.start();
   const stop = stopOnce(built, server, { watch: system.watch, closeControls });
   try {
+    // Before the work: a start that ends here for lack of an address must not leave work behind in a closed store.
     await server.app.listen({ host: config.host, port: config.port });
+    await host.executor.start();
     // Not before: a key that a failed start has stored would never be shown to anybody.
     const firstKey = await createFirstKey(assembly.services);
     return runningHost(built, server, { stop, firstKey, drainMs: config.drainMs });
@@ -239,7 +243,7 @@ function buildHost<Extra extends object>(
     ...system,
     ...(metrics ? { meter: metrics } : {}),
     egress: createEgress({ clock: system.clock, allowLoopback: config.allowLoopback, allow: config.egressAllow }),
-    schemas: threadedSchemaValidator(system.clock, { weightOf }),
+    schemas: system.schemas ?? threadedSchemaValidator(system.clock, { weightOf }),
     nodes: mounted.flatMap(({ nodes }) => nodes(config)),
     limits: { maxNodeExecutions: config.maxNodeExecutions, maxRunDurationMs: config.maxRunDurationMs },
     weightOf,
@@ -321,6 +325,8 @@ function createEdge(
     ],
     metrics,
     publicUrl: config.publicUrl,
+    // The console of somebody who develops a workflow asks several times for each click.
+    requestLogLevel: config.isDev ? 'debug' : 'info',
     corsOrigins: config.corsOrigins,
     maxRequestBodyBytes: config.maxRequestBodyBytes,
     requestTimeoutMs: config.requestTimeoutMs,

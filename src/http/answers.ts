@@ -1,4 +1,4 @@
-import type { FastifyReply } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Reply } from '../capabilities/request.ts';
 import { ERRORS, type ErrorEnvelope, type Refusal } from '../protocol/errors.ts';
 import { redactText, redactValue } from '../system/redaction.ts';
@@ -7,6 +7,19 @@ import { redactText, redactValue } from '../system/redaction.ts';
 export const JSON_TYPE = 'application/json; charset=utf-8';
 /** The header of every answer that keeps browsers from treating it as another media type than it says. */
 export const NO_SNIFFING = ['X-Content-Type-Options', 'nosniff'] as const;
+
+/** Shorter answers are in the buffers of the connection at once, and cost the host nothing if nobody reads them. */
+const LONG_CHARACTERS = 65_536;
+
+/** Cuts connections whose callers have read nothing of a long answer for so long. Streams see to this themselves. */
+export function cutUnread(app: FastifyInstance, unreadMs: number): void {
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    // When the socket timeout expires, Node restarts it if the caller has read part of the pending write since it began;
+    // otherwise Node destroys the connection.
+    if (typeof payload === 'string' && payload.length > LONG_CHARACTERS) reply.raw.setTimeout(unreadMs);
+    done();
+  });
+}
 
 /** The HTTP status of a refusal: its own, else that of its code in the error registry. */
 export function statusOf(refusal: Refusal): number {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { FastifyRequest } from 'fastify';
 import { describe, expect, it } from 'vitest';
 import { documentationPages, render } from './documentation.ts';
@@ -25,6 +26,24 @@ describe('a page of the documentation', () => {
   it('has headings that links can lead to, and no comments', () => {
     expect(render('## What is `checked`?\n\n<!-- not run: why -->\n')).toContain('<h2 id="what-is-checked">');
     expect(render('<!-- not run: why -->\n\ntext')).not.toContain('not run');
+  });
+
+  it('is listed under the tasks of the README', async () => {
+    const [, page] = documentationPages(new URL('../../docs/', import.meta.url));
+    const { body } = (await page!.answer({ url: '/docs/' } as FastifyRequest)) as { body: string };
+    const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8').split('## Read next')[1]!;
+    const tasks = [...readme.matchAll(/^\| \**([^|*]+?)\** \| ([^|]*) \|$/gm)].flatMap(([, task, pages]) => {
+      const names = [...pages!.matchAll(/\(docs\/([\w-]+)\.md\)/g)].map(([, name]) => name);
+      return names.length === 0 ? [] : [{ task, names }];
+    });
+    const shown = body
+      .split('<h2 ')
+      .slice(1)
+      .map((part) => ({
+        task: part.match(/>([^<]+)<\/h2>/)![1],
+        names: [...part.matchAll(/<a href="([\w-]+)"/g)].map(([, name]) => name),
+      }));
+    expect(shown).toEqual(tasks);
   });
 
   it('is one of a fixed set, so that no path leads out of it', async () => {

@@ -12,6 +12,51 @@ const HEADERS = {
   'Referrer-Policy': 'no-referrer',
   'Cache-Control': 'no-cache',
 };
+/** The tasks that the README names, each with its pages; what is in none of them comes last. */
+const TASKS: readonly (readonly [task: string, names: readonly string[]])[] = [
+  ['Begin', ['ten-minutes']],
+  ['Look up a word that only we use', ['glossary']],
+  ['Use the console, the command line or the TypeScript client', ['console', 'cli', 'client']],
+  [
+    'Build workflows',
+    [
+      'workflows',
+      'nodes',
+      'your-first-node',
+      'durable-effects',
+      'projects',
+      'testing',
+      'workers',
+      'build-api',
+      'coming-from',
+      'models',
+      'prompts',
+      'packs',
+    ],
+  ],
+  ['Build agents', ['agents', 'memory', 'mcp']],
+  ['Ask people, and get their feedback', ['interrupts', 'feedback']],
+  ['Start runs automatically', ['triggers', 'schedules', 'continuation']],
+  ['Work towards a goal', ['goals', 'verifiers']],
+  ['Review what was learned', ['first-proposal', 'proposals', 'synthesis']],
+  ['Replay, compare and debug runs', ['forks', 'inspecting']],
+  ['Receive events', ['webhooks']],
+  [
+    'Operate a host',
+    [
+      'operating',
+      'scaling',
+      'performance',
+      'high-availability',
+      'faults',
+      'telemetry',
+      'retention',
+      'authorization',
+      'audit',
+      'threat-model',
+    ],
+  ],
+];
 const REPOSITORY_FILE = /^\.\.\/|^\w+\/|^adr/;
 
 /**
@@ -85,13 +130,19 @@ function anchorOf(heading: string): string {
     .replaceAll(' ', '-');
 }
 
+/** The pages by what a reader wants to do. */
 function indexOf(pages: ReadonlyMap<string, string>): string {
-  const first = ['ten-minutes', 'workflows', 'nodes', 'cli', 'client'];
-  const names = [
-    ...first.filter((name) => pages.has(name)),
-    ...[...pages.keys()].filter((name) => !first.includes(name)).sort(),
-  ];
-  return names.map((name) => `- [${titleOf(pages.get(name)!) ?? name}](${name}.md)`).join('\n');
+  const listed = new Set(TASKS.flatMap(([, names]) => names));
+  const rest = [...pages.keys()].filter((name) => !listed.has(name)).sort();
+  return [...TASKS, ['More', rest] as const]
+    .map(([task, names]) => [task, names.filter((name) => pages.has(name))] as const)
+    .filter(([, names]) => names.length > 0)
+    .map(([task, names]) => `## ${task}\n\n${names.map((name) => linkTo(name, pages.get(name)!)).join('\n')}`)
+    .join('\n\n');
+}
+
+function linkTo(name: string, text: string): string {
+  return `- [${titleOf(text) ?? name}](${name}.md)`;
 }
 
 function titleOf(text: string): string | undefined {

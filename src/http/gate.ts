@@ -263,10 +263,15 @@ export class Gate {
   }
 }
 
+const HOST = 'host';
+
 /** The number of Host headers, among names and values in turn. */
 function hostHeaders(headers: readonly string[]): number {
   let count = 0;
-  for (let at = 0; at < headers.length; at += 2) if (/^host$/i.test(headers[at]!)) count++;
+  for (let at = 0; at < headers.length; at += 2) {
+    const name = headers[at]!;
+    if (name.length === HOST.length && name.toLowerCase() === HOST) count++;
+  }
   return count;
 }
 

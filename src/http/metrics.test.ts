@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { node, workflow } from '../../test/support/definitions.ts';
 import { ManualClock } from '../../test/support/manual-clock.ts';
@@ -8,6 +10,9 @@ import { GAUGES, HISTOGRAMS } from './metric-table.ts';
 import { atIntervals, createMetrics, type GaugeReaders } from './metrics.ts';
 
 /** Goal: metrics stay cheap and honest when the store is slow or gone, and when labels could become many. */
+
+setFlagsFromString('--expose-gc');
+const collectGarbage: () => void = runInNewContext('gc');
 
 const readers = (own: Partial<GaugeReaders>): GaugeReaders => {
   const names = Object.keys(GAUGES) as (keyof typeof GAUGES)[];
@@ -74,6 +79,18 @@ it('can be read without Prometheus: gauges that are known, and histograms by buc
     kind: 'histogram',
     points: [{ labels: {}, value: { bounds, counts: [1, 2, 0, 0, 0, 0, 0, 0, 0, 1] } }],
   });
+});
+
+it('of the process are the same for all hosts in it, and keep none of those alive that were stopped', async () => {
+  const stopped = new WeakRef(() => 2);
+  createMetrics(realClock).watch(readers({ capstan_hosts: stopped.deref() }));
+  const metrics = createMetrics(realClock);
+  await new Promise(setImmediate);
+  collectGarbage();
+  expect(stopped.deref()).toBeUndefined();
+  const text = await metrics.text();
+  expect(text.match(/^capstan_process_cpu_seconds_total /gm)).toHaveLength(1);
+  expect(text).toMatch(/^capstan_nodejs_eventloop_lag_p99_seconds /m);
 });
 
 describe('what events say', () => {

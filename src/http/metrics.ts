@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { collectDefaultMetrics, Gauge, register as processRegistry, Registry } from 'prom-client';
 import { type Clock, withTimeout } from '../system/clock.ts';
 import { DELIVERY_OUTCOMES, type Meter, type ReadMetrics } from '../system/meter.ts';
 import { type MetricMaker, makerFor } from './metric-maker.ts';
@@ -38,8 +38,9 @@ const PATIENCE_MS = 2_000;
 
 /** Creates the metrics in the Prometheus format. */
 export function createMetrics(clock: Clock): Metrics {
+  measureProcess();
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry, prefix: 'capstan_' });
+  const registries = [processRegistry, registry];
   const make = makerFor(registry);
   const requests = make.counter('capstan_http_requests_total');
   const durations = make.histogram('capstan_http_request_seconds');
@@ -55,10 +56,19 @@ export function createMetrics(clock: Clock): Metrics {
     },
     blocked: (operation, seconds) => blocked.observe({ operation }, seconds),
     watch: (readers) => registerGauges(registry, readers, clock),
-    text: () => registry.metrics(),
-    readings: () => readingsOf(registry),
+    text: async () => (await Promise.all(registries.map((each) => each.metrics()))).join('\n'),
+    readings: async () => (await Promise.all(registries.map(readingsOf))).flat(),
     contentType: registry.contentType,
   };
+}
+
+/**
+ * Measures the process: its memory, its processor time, its event loop. Nothing stops that, so the hosts of a process share
+ * it: of each host that was stopped, a timer would go on, and an observer of the garbage collection.
+ */
+function measureProcess(): void {
+  if (processRegistry.getMetricsAsArray().length > 0) return;
+  collectDefaultMetrics({ register: processRegistry, prefix: 'capstan_' });
 }
 
 function meterOf(make: MetricMaker): Meter {

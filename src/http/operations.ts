@@ -85,9 +85,9 @@ async function followUp(
   options: OperationOptions,
 ): Promise<Reply | Refusal | Replay> {
   if (!route.followUp || isRefusal(answer)) return answer;
-  if (!('replay' in answer)) return route.followUp(requestOf(request, options), answer.body);
+  if (!('replay' in answer)) return route.followUp(new HandledRequest(request, options), answer.body);
   if (answer.replay.status >= 400) return answer;
-  const result = await route.followUp(requestOf(request, options), JSON.parse(answer.replay.text));
+  const result = await route.followUp(new HandledRequest(request, options), JSON.parse(answer.replay.text));
   return isRefusal(result) ? result : { ...result, headers: { ...result.headers, ...REPLAYED } };
 }
 
@@ -171,7 +171,7 @@ async function handle(
   record: ((reply: Reply) => Unit) | undefined,
 ): Promise<Reply | Refusal> {
   try {
-    const answer = await route.handle(requestOf(request, options));
+    const answer = await route.handle(new HandledRequest(request, options));
     const done = isTransaction(answer) ? await performFor(request, answer, options, record) : answer;
     return await orExpired(done, request, options);
   } catch (error) {
@@ -205,21 +205,47 @@ function mutexKeyOf({ caller, params }: FastifyRequest): string | undefined {
   return named.runId ?? (resource && `${caller?.subject.tenant ?? ''}\n${resource}`);
 }
 
-function requestOf(request: FastifyRequest, { publicUrl }: OperationOptions): Request {
-  return {
-    caller: request.caller!,
-    params: request.params,
-    query: request.query,
-    body: request.body ?? undefined,
-    bodyText: request.bodyText,
-    header: (name) => {
-      const value = request.headers[name];
+/** A request as handlers get it. What few of them ask for is made when they do. */
+class HandledRequest implements Request {
+  readonly caller: Request['caller'];
+  readonly params: unknown;
+  readonly query: unknown;
+  readonly body: unknown;
+  readonly #request: FastifyRequest;
+  readonly #publicUrl: string | undefined;
+
+  constructor(request: FastifyRequest, { publicUrl }: Pick<OperationOptions, 'publicUrl'>) {
+    this.caller = request.caller!;
+    this.params = request.params;
+    this.query = request.query;
+    this.body = request.body ?? undefined;
+    this.#request = request;
+    this.#publicUrl = publicUrl;
+  }
+
+  get bodyText(): string {
+    return this.#request.bodyText;
+  }
+
+  get headers(): Request['headers'] {
+    return this.#request.headers;
+  }
+
+  get header(): Request['header'] {
+    const { headers } = this.#request;
+    return (name) => {
+      const value = headers[name];
       return Array.isArray(value) ? value[0] : value;
-    },
-    headers: request.headers,
-    origin: publicUrl ?? `${request.protocol}://${request.host}`,
-    signal: request.abort.signal,
-  };
+    };
+  }
+
+  get origin(): string {
+    return this.#publicUrl ?? `${this.#request.protocol}://${this.#request.host}`;
+  }
+
+  get signal(): AbortSignal {
+    return this.#request.abort.signal;
+  }
 }
 
 /** Answers `run_expired` instead of `not_found` to callers that could see the run before it expired. */

@@ -10,10 +10,12 @@ interface RequestLogOptions {
   readonly log: Log;
   readonly metrics: Pick<Metrics, 'observe'>;
   readonly audit: Pick<RequestAudit, 'answered'>;
+  /** The level of its lines. */
+  readonly level: 'info' | 'debug';
 }
 
 /** The hook that records every answered request in the metrics, the audit log and the log. */
-export function requestLog({ clock, log, metrics, audit }: RequestLogOptions) {
+export function requestLog({ clock, log, metrics, audit, level }: RequestLogOptions) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { method, routeOptions, caller, id, knownPath } = request;
     const { route = knownPath?.path ?? 'none', scope } = routeOptions.config;
@@ -23,7 +25,7 @@ export function requestLog({ clock, log, metrics, audit }: RequestLogOptions) {
     if (caller) audit.answered(caller, { method, route, scope, status, ms });
     const tenant = caller?.subject.tenant;
     const fields = { requestId: id, method, route, status, ms, tenant, runId: runIdOf(request), keyId: caller?.keyId };
-    log.info(fields, 'answered');
+    log[level](fields, 'answered');
   };
 }
 

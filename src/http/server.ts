@@ -9,7 +9,7 @@ import { parseJson } from '../protocol/format/parse-json.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { Log } from '../system/log.ts';
 import { TemporaryFailure } from '../system/temporary-failure.ts';
-import { NO_SNIFFING, sendRefusal } from './answers.ts';
+import { cutUnread, NO_SNIFFING, sendRefusal } from './answers.ts';
 import { answerClientError, answerExpectation } from './client-errors.ts';
 import { Cors } from './cors.ts';
 import { internalError, refusalOfError } from './framework-errors.ts';
@@ -63,6 +63,8 @@ interface ServerOptions {
   readonly pages: readonly PublicPage[];
   readonly metrics: Metrics;
   readonly publicUrl: string | undefined;
+  /** Whether answered requests are of interest in normal operation. */
+  readonly requestLogLevel: 'info' | 'debug';
   /** Origins whose pages may use the API. */
   readonly corsOrigins: readonly string[];
   readonly maxRequestBodyBytes: number;
@@ -104,8 +106,10 @@ export function createServer(options: ServerOptions): Server {
     paths,
   });
   answerErrors(app, log, gate);
+  cutUnread(app, options.streamUnreadMs);
   app.addHook('onRequest', gate.enter);
-  app.addHook('onResponse', requestLog({ clock, log, metrics: options.metrics, audit: audit.requests }));
+  const { metrics, requestLogLevel: level } = options;
+  app.addHook('onResponse', requestLog({ clock, log, metrics, audit: audit.requests, level }));
 
   const idempotency = new Idempotency(store, clock);
   const streams = new Streams({ clock, log, unreadMs: options.streamUnreadMs });

@@ -171,6 +171,14 @@ describe('live pieces', () => {
     expect(await textOf(pieces)).toBe(long.join(''));
   });
 
+  it('come whole although their characters take two code units, wherever a piece is cut', async () => {
+    const pieces = new Pieces();
+    const long = ['', 'a', 'é', '漢a'].map((first) => first + '😀'.repeat(40_000));
+    pieces.put('', ...long);
+    pieces.end();
+    expect(await textOf(pieces)).toBe(long.join(''));
+  });
+
   it('end if one cannot be made, and that is logged', async () => {
     broken.length = 0;
     const pieces = new Pieces();

@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify';
 import type { LivePieces } from '../capabilities/request.ts';
 import { type Cancel, type Clock, withTimeout } from '../system/clock.ts';
 import type { Log } from '../system/log.ts';
+import { wholeEnd } from '../system/text-cuts.ts';
 import { KeepAlive } from './keep-alive.ts';
 
 /** How long readers wait before they connect again. It follows a comment, so that nobody takes it for an event. */
@@ -124,9 +125,10 @@ class Sender {
 
   /** Writes a chunk until the caller has to read first; then gives what is left, or undefined if all was taken. */
   #write(chunk: string): string | undefined {
-    for (let start = 0; start < chunk.length && !this.#options.signal.aborted; start += PIECE_CHARACTERS) {
-      const end = start + PIECE_CHARACTERS;
+    for (let start = 0; start < chunk.length && !this.#options.signal.aborted; ) {
+      const end = wholeEnd(chunk, start + PIECE_CHARACTERS);
       if (!write(this.#raw, chunk.slice(start, end))) return chunk.slice(end);
+      start = end;
     }
     return undefined;
   }

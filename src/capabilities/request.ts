@@ -27,7 +27,10 @@ export interface Caller {
   readonly isTest: boolean;
 }
 
-/** A request that has passed the edge: authenticated, authorised and validated against the route's schemas. */
+/**
+ * A request that has passed the edge: authenticated, authorised and validated against the route's schemas. Some members
+ * are looked up only when they are asked for, so a spread would lose them: name those that are handed on.
+ */
 export interface Request<P = unknown, Q = unknown, B = unknown> {
   readonly caller: Caller;
   readonly params: P;
@@ -35,6 +38,7 @@ export interface Request<P = unknown, Q = unknown, B = unknown> {
   readonly body: B;
   /** The body as it was sent, for routes that store it byte for byte. */
   readonly bodyText: string;
+  /** A header by its name in lower case. */
   header(name: string): string | undefined;
   /** All headers, by their names in lower case. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;

@@ -42,7 +42,7 @@ export const shareSettings = defineSettings({
     },
     streamUnreadMs: {
       variable: 'CAPSTAN_STREAM_UNREAD_MS',
-      meaning: 'milliseconds after which a stream is cut whose caller reads nothing of what was sent (15000)',
+      meaning: 'milliseconds after which a stream or a long answer is cut whose caller reads nothing of it (15000)',
     },
     workMax: { variable: 'CAPSTAN_WORK_CAP', meaning: 'work items that one process handles at once (1000)' },
     workPerTenant: {

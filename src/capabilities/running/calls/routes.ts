@@ -35,9 +35,10 @@ const callWorkflow = operation({
         reply(202, { runId, status, statusUrl: `${origin}/v1/runs/${runId}` } satisfies CallPending),
     );
   },
-  followUp: async ({ caller, body, signal }, accepted, { calls }) => {
+  followUp: async (request, accepted, { calls }) => {
     const { runId, statusUrl } = accepted as CallPending;
-    const called = await calls.result(caller, runId, { waitMs: (body.waitSeconds ?? CALL_DEFAULT_S) * 1_000, signal });
+    const { waitSeconds = CALL_DEFAULT_S } = request.body;
+    const called = await calls.result(request.caller, runId, waitSeconds * 1_000, request);
     if (!called) return NOT_FOUND;
     const { status } = called;
     if (!isTerminalStatus(status)) return reply(202, { runId, status, statusUrl } satisfies CallPending);

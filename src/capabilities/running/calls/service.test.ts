@@ -14,7 +14,8 @@ afterAll(() => host.close());
 const { runtime, clock } = host;
 const needs = { runs: new RunService(host, { models: [] }), events: new EventService(runtime) };
 const ada = callerAs('ada');
-const waiting = { waitMs: 30_000, signal: new AbortController().signal };
+const WAIT_MS = 30_000;
+const waiting = { signal: new AbortController().signal };
 const quick = workflow([node('a')]);
 // Its node has not answered at once before, so its runs are stored before they end.
 const other = workflow([node('a', 'core.openwop.data.string-format', { inputs: { template: fixed('done') } })]);
@@ -31,7 +32,7 @@ describe('the result of a call', () => {
     const calls = new CallService(runtime, { ...needs, events: { poll: () => Promise.reject(new Error('a look')) } });
     runtime.hub.connect([calls.onAppend], {});
     const runId = await called(calls);
-    const result = calls.result(ada, runId, waiting);
+    const result = calls.result(ada, runId, WAIT_MS, waiting);
     await host.runToRest(runId);
     expect(await result).toEqual({ status: 'completed', outputs: expect.any(Object) });
   });
@@ -40,7 +41,7 @@ describe('the result of a call', () => {
     const calls = new CallService(runtime, { ...needs, events: { poll: () => Promise.reject(new Error('a look')) } });
     runtime.hub.connect([calls.onAppend], {});
     const runId = await called(calls, other.id);
-    const results = [calls.result(ada, runId, waiting), calls.result(ada, runId, waiting)];
+    const results = [calls.result(ada, runId, WAIT_MS, waiting), calls.result(ada, runId, WAIT_MS, waiting)];
     await host.runToRest(runId);
     expect((await Promise.all(results)).map((result) => result?.status)).toEqual(['completed', 'completed']);
   });
@@ -49,13 +50,13 @@ describe('the result of a call', () => {
     const calls = new CallService(runtime, needs);
     const runId = await called(calls);
     await host.runToRest(runId);
-    const result = calls.result(ada, runId, waiting);
+    const result = calls.result(ada, runId, WAIT_MS, waiting);
     clock.advance(1_000);
     expect(await result).toMatchObject({ status: 'completed' });
   });
 
   it('is none for a run that is gone', async () => {
     const calls = new CallService(runtime, needs);
-    expect(await calls.result(ada, 'run-none', waiting)).toBeUndefined();
+    expect(await calls.result(ada, 'run-none', WAIT_MS, waiting)).toBeUndefined();
   });
 });

@@ -1,7 +1,7 @@
 import { statusOf } from '../../../engine/run/run.ts';
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
 import type { CallRequest } from '../../../protocol/running/calls.ts';
-import { and, type Change, changeOf } from '../../../runtime/change.ts';
+import type { Change } from '../../../runtime/change.ts';
 import type { AppendListener } from '../../../runtime/hub.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { StartedRun } from '../../../runtime/start-run.ts';
@@ -38,9 +38,9 @@ export class CallService {
     const asked = { workflowId, inputs, configurable, tags, metadata, trace, exclusive: false, takesFirstSteps: true };
     const start = await this.#needs.runs.create(caller, asked);
     if (isRefusal(start)) return start;
-    const listen = () => this.#awaited.set(start.result.runId, {});
+    const listen = () => void this.#awaited.set(start.result.runId, {});
     // Listens before the start is announced: the run may have ended by then.
-    return and(changeOf(start.result, [], { announce: [listen] }), start);
+    return { ...start, announce: [listen, ...start.announce] };
   }
 
   readonly onAppend: AppendListener = ({ run }) => {
@@ -50,11 +50,15 @@ export class CallService {
     awaited.listeners?.resolve(awaited.result);
   };
 
-  /** Waits until a run has ended or needs a person, or the time is up; undefined if the run is gone. */
+  /**
+   * Waits until a run has ended or needs a person, the time is up or whoever waits has gone; undefined if the run is gone.
+   * The signal of `waiting` is not asked for if the run has ended already.
+   */
   async result(
     { subject }: Caller,
     runId: string,
-    { waitMs, signal }: { readonly waitMs: number; readonly signal: AbortSignal },
+    waitMs: number,
+    waiting: { readonly signal: AbortSignal },
   ): Promise<RunResult | undefined> {
     const { clock, reader } = this.#runtime;
     const giveUpAt = clock.now() + waitMs;
@@ -62,8 +66,9 @@ export class CallService {
     if (heard) return heard;
     const row = await reader.row(subject, runId);
     if (!row) return undefined;
-    const waiting = { waitMs: Math.max(0, giveUpAt - clock.now()), signal };
-    await waitUntilSettled({ events: this.#needs.events, clock }, row, waiting);
+    const { signal } = waiting;
+    const leftMs = Math.max(0, giveUpAt - clock.now());
+    await waitUntilSettled({ events: this.#needs.events, clock }, row, { waitMs: leftMs, signal });
     return reader.view(subject, runId, ({ run }) => resultOfRun(run));
   }
 

@@ -20,6 +20,7 @@ function listNode<C>(
   return {
     typeId,
     inputs: [port],
+    requiredInputs: [port],
     outputs: () => outputs,
     role: 'pure',
     ...(config ? { config } : {}),

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { type ConfigProblem, failure } from '../../../engine/definition/check.ts';
-import { type Expression, ExpressionError, expressionLanguage } from '../../../engine/expressions/expression.ts';
+import { type Expression, expressionLanguage } from '../../../engine/expressions/expression.ts';
+import { ExpressionError } from '../../../engine/expressions/expression-error.ts';
 import type { JsonObject } from '../../../protocol/format/json.ts';
 import { NonEmpty } from '../../../protocol/format/schema.ts';
 import { invalid, type NodeType, type Outcome } from '../../../runtime/node-type.ts';
@@ -28,6 +29,7 @@ function eachItem(typeId: string, macro: string, outputs: (result: unknown[], to
   };
   return {
     typeId,
+    requiredInputs: ['array'],
     outputs: () => Object.keys(outputs([], 0)),
     role: 'pure',
     config: Config,

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { includesText } from '../../../engine/expressions/includes-text.ts';
 import { BoundedMatcher, compilePattern, type Pattern } from '../../../engine/expressions/pattern.ts';
 import type { OutputBudget } from '../../../engine/limits/output-budget.ts';
 import { deepEqual, own, valueAt } from '../../../protocol/format/json.ts';
@@ -41,7 +42,7 @@ const OPERATORS = {
   contains: (value, operand) =>
     Array.isArray(value)
       ? value.some((item) => deepEqual(item, operand))
-      : typeof value === 'string' && value.includes(String(operand)),
+      : typeof value === 'string' && includesText(value, String(operand)),
   'starts-with': text((value, operand) => value.startsWith(operand)),
   'ends-with': text((value, operand) => value.endsWith(operand)),
   regex: (value, operand, matcher) =>
@@ -80,8 +81,14 @@ const conditional: Omit<NodeType, 'typeId'> = {
   },
 };
 
+/** Each is tried on the whole value. */
+const ROUTES_MAX = 256;
+
 const RouterConfig = Type.Object({
-  routes: Type.Array(Type.Object({ label: NonEmpty, predicate: Type.Optional(Predicate) }), { minItems: 1 }),
+  routes: Type.Array(Type.Object({ label: NonEmpty, predicate: Type.Optional(Predicate) }), {
+    minItems: 1,
+    maxItems: ROUTES_MAX,
+  }),
   mode: Type.Optional(OneOf(['first-match', 'all-match'])),
   defaultLabel: Type.Optional(Type.String()),
 });
@@ -162,6 +169,7 @@ const stopAndError: NodeType = {
 /** Turns an array into items with their index and the total. */
 const iterator: Omit<NodeType, 'typeId'> = {
   inputs: ['array'],
+  requiredInputs: ['array'],
   outputs: () => ['items', 'total'],
   role: 'pure',
   run: ({ inputs: { array } }) => {

@@ -51,6 +51,7 @@ type Config = Static<typeof Config>;
 export const forEach: NodeType = {
   typeId: 'vendor.capstan.flow.for-each',
   inputs: ['array'],
+  requiredInputs: ['array'],
   outputs: () => ['joinOutcome', 'results', 'children', 'completed', 'total'],
   role: 'side-effect',
   fansOut: true,

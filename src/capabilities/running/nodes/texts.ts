@@ -10,6 +10,7 @@ import { parseCsv, writeCsv } from './csv.ts';
 const jsonParse: NodeType = {
   typeId: 'core.openwop.data.json-parse',
   inputs: ['text'],
+  requiredInputs: ['text'],
   outputs: () => ['value', 'error'],
   role: 'pure',
   config: Type.Object({ failOnError: Type.Optional(Type.Boolean({ default: true })) }),
@@ -43,6 +44,7 @@ const jsonStringify: NodeType = {
 const jsonSchemaValidate: NodeType = {
   typeId: 'core.openwop.data.json-schema-validate',
   inputs: ['value', 'schema'],
+  requiredInputs: ['schema'],
   outputs: () => ['valid', 'errors'],
   role: 'pure',
   async run({ inputs: { value = null, schema }, schemas }): Promise<Outcome> {
@@ -60,6 +62,7 @@ const jsonSchemaValidate: NodeType = {
 const csvParse: NodeType = {
   typeId: 'core.openwop.data.csv-parse',
   inputs: ['text'],
+  requiredInputs: ['text'],
   outputs: () => ['rows', 'headers'],
   role: 'pure',
   config: Type.Object({ hasHeader: Type.Optional(Type.Boolean({ default: true })) }),
@@ -83,6 +86,7 @@ function named(headers: readonly string[], row: readonly string[]): JsonObject {
 const csvStringify: NodeType = {
   typeId: 'core.openwop.data.csv-stringify',
   inputs: ['rows', 'headers'],
+  requiredInputs: ['rows'],
   outputs: () => ['text'],
   role: 'pure',
   config: Type.Object({ includeHeader: Type.Optional(Type.Boolean({ default: true })) }),

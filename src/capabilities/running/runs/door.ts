@@ -8,7 +8,7 @@ import type { Change } from '../../../runtime/change.ts';
 import type { MovedRun } from '../../../runtime/move-run.ts';
 import type { PinnedPlan } from '../../../runtime/plans.ts';
 import type { StartedRun } from '../../../runtime/start-run.ts';
-import type { RunFilter, RunRow } from '../../../store/log.ts';
+import type { ForkRow, ListedRun, RunFilter, RunRow } from '../../../store/log.ts';
 import { door, extensionPoint } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
 
@@ -30,7 +30,11 @@ export interface Runs {
   pause(caller: Caller, runId: string, pausing: Pausing): Promise<Change<MovedRun> | Refusal>;
   resume(caller: Caller, runId: string, reason?: string): Promise<Change<MovedRun> | Refusal>;
   /** Runs that the filter selects, newest first. */
-  list(caller: Caller, filter: RunFilter, limit: number): Promise<RunRow[]>;
+  list(caller: Caller, filter: RunFilter, limit: number): Promise<ListedRun[]>;
+  /** What those of some runs are forks of that are forks, by their ids. */
+  forks(caller: Caller, runIds: readonly string[]): Promise<ReadonlyMap<string, ForkRow>>;
+  /** The beginning of what came of runs that have ended, by their ids. Very long results are left out. */
+  outcomes(rows: readonly ListedRun[]): Promise<ReadonlyMap<string, string>>;
 }
 
 /** The door to runs. */

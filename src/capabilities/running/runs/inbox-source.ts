@@ -4,7 +4,7 @@ import { listQuarantined, type QuarantinedRow } from './records.ts';
 
 /** Runs that were put aside because they took their hosts down: a person resumes or cancels them. */
 export function quarantineInboxSource({ runtime }: Pick<Host, 'runtime'>): InboxSource {
-  return async ({ subject }, before, limit) => {
+  const list: InboxSource['list'] = async ({ subject }, before, limit) => {
     const rows = await runtime.store.read<QuarantinedRow>(listQuarantined(subject, before, limit));
     return rows.map(({ work_id: runId, quarantined_at, workspace }) => ({
       kind: 'quarantine',
@@ -17,4 +17,5 @@ export function quarantineInboxSource({ runtime }: Pick<Host, 'runtime'>): Inbox
       requiredScope: 'runs:cancel',
     }));
   };
+  return { kinds: ['quarantine'], list };
 }

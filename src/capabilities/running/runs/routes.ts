@@ -2,6 +2,8 @@ import { type Static, Type } from 'typebox';
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { OneOf, Timestamp } from '../../../protocol/format/schema.ts';
 import { parseTrace } from '../../../protocol/format/trace.ts';
+import { PREVIEW_TAG } from '../../../protocol/learning/previews.ts';
+import { RUN_ORIGINS } from '../../../protocol/running/run-status.ts';
 import {
   BULK_CANCEL_MAX,
   BulkCancelReply,
@@ -26,7 +28,14 @@ import { and, type Change, perform, withResult } from '../../../runtime/change.t
 import { RUN_PREFIX } from '../../../runtime/creation.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { StartedRun } from '../../../runtime/start-run.ts';
-import type { RunFilter, RunRow } from '../../../store/log.ts';
+import {
+  FORKED_RUNS,
+  type ForkRow,
+  type ListedRun,
+  type RunFilter,
+  type RunSet,
+  taggedRuns,
+} from '../../../store/log.ts';
 import { firstIdAt } from '../../../system/ids.ts';
 import type { Costs } from '../../operations/costs/door.ts';
 import type { IssuedWebhook, Webhooks } from '../../operations/webhooks/door.ts';
@@ -248,6 +257,8 @@ const listRuns = operation({
     workflowId: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
     tag: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
     flagged: Type.Optional(OneOf(['true', 'false'], { description: 'Whether the run was flagged' })),
+    origin: Type.Optional(OneOf(RUN_ORIGINS, { description: 'How the run came to be' })),
+    preview: Type.Optional(OneOf(['true', 'false'], { description: 'Whether it is a preview of a proposal' })),
     since: Type.Optional(Timestamp),
     until: Type.Optional(Timestamp),
   }),
@@ -260,21 +271,32 @@ const listRuns = operation({
       status: query.status,
       workflowId: query.workflowId,
       tag: query.tag,
-      among: query.flagged && { select: flaggedFor(caller, feedback), isWanted: query.flagged === 'true' },
+      isChild: query.origin && query.origin === 'child',
+      among: [
+        ...setOf(query.flagged, flaggedFor(caller, feedback)),
+        ...setOf(query.preview, taggedRuns(PREVIEW_TAG)),
+        ...(query.origin === undefined ? [] : [{ select: FORKED_RUNS, isWanted: query.origin === 'fork' }]),
+      ],
       fromId: query.since && firstRunAt(query.since),
       beforeId: page.after ?? (query.until && firstRunAt(query.until)),
     };
     const rows = await runs.list(caller, filter, page.limit + 1);
-    const spent = await costs.of(
-      caller.subject.tenant,
-      rows.map(({ run_id }) => run_id),
-    );
+    const ids = rows.map(({ run_id }) => run_id);
+    const [spent, outcomes, forks] = await Promise.all([
+      costs.of(caller.subject.tenant, ids),
+      runs.outcomes(rows),
+      runs.forks(caller, ids),
+    ]);
     return reply(
       200,
       pageOf(
         rows,
         page,
-        (row) => ({ ...summaryOf(row), ...costMember(spent.get(row.run_id)) }),
+        (row) => ({
+          ...summaryOf(row, outcomes.get(row.run_id)),
+          ...forkMembers(forks.get(row.run_id)),
+          ...costMember(spent.get(row.run_id)),
+        }),
         ({ run_id }) => run_id,
       ),
     );
@@ -286,6 +308,10 @@ function flaggedFor({ scopes }: Caller, feedback: Feedback | undefined): string 
   return scopes.has('feedback:read') ? feedback?.flaggedRuns : undefined;
 }
 
+function setOf(isWanted: 'true' | 'false' | undefined, select: string | undefined): RunSet[] {
+  return isWanted === undefined ? [] : [{ select, isWanted: isWanted === 'true' }];
+}
+
 function firstRunAt(timestamp: string): string {
   return firstIdAt(Date.parse(timestamp), RUN_PREFIX);
 }
@@ -294,7 +320,13 @@ function costMember(cost: Static<typeof RunCost> | undefined): object {
   return cost === undefined ? {} : { cost };
 }
 
-function summaryOf(row: RunRow): object {
+function forkMembers(fork: ForkRow | undefined): object {
+  if (!fork) return {};
+  const forkedFrom = { runId: fork.source_run_id, mode: fork.mode };
+  return { forkedFrom, ...(fork.is_preview === 1 ? { preview: true } : {}) };
+}
+
+function summaryOf(row: ListedRun, outcome: string | undefined): object {
   return {
     runId: row.run_id,
     workflowId: row.workflow_id,
@@ -304,6 +336,7 @@ function summaryOf(row: RunRow): object {
     updatedAt: new Date(row.updated_at).toISOString(),
     ...(row.ended_at === null ? {} : { endedAt: new Date(row.ended_at).toISOString() }),
     ...(row.error_code === null ? {} : { errorCode: row.error_code }),
+    ...(outcome === undefined ? {} : { outcome }),
     ...(row.parent_run_id === null ? {} : { parentRunId: row.parent_run_id }),
   };
 }

@@ -126,13 +126,12 @@ function checkInputs({ definition }: Plan, inputs: JsonObject): Refusal | undefi
   if (channel !== undefined) {
     return refuse('validation_error', 'An input has the name of a channel.', { field: `inputs.${channel}` });
   }
-  const missing = definition.variables.find(
-    ({ name, required, defaultValue }) => required && defaultValue === undefined && own(inputs, name) === undefined,
-  );
   const takes = definition.variables.map(({ name }) => name);
-  if (missing) {
-    const field = `inputs.${missing.name}`;
-    return refuse('validation_error', 'A required input is missing.', { field, takes });
+  const missing = missingInputs(definition, inputs);
+  if (missing.length > 0) {
+    const isOne = missing.length === 1;
+    const message = isOne ? 'A required input is missing.' : `Required inputs are missing: ${missing.join(', ')}.`;
+    return refuse('validation_error', message, { field: `inputs.${missing[0]}`, ...(isOne ? {} : { missing }), takes });
   }
   const misfit = definition.variables.find(({ name, type }) => {
     const value = own(inputs, name) ?? null;
@@ -141,6 +140,14 @@ function checkInputs({ definition }: Plan, inputs: JsonObject): Refusal | undefi
   if (!misfit) return undefined;
   const field = `inputs.${misfit.name}`;
   return refuse('validation_error', `The input must be of type ${misfit.type}.`, { field, takes });
+}
+
+function missingInputs({ variables }: Plan['definition'], inputs: JsonObject): string[] {
+  return variables
+    .filter(
+      ({ name, required, defaultValue }) => required && defaultValue === undefined && own(inputs, name) === undefined,
+    )
+    .map(({ name }) => name);
 }
 
 function checkMetadata(metadata: JsonObject | undefined): Refusal | undefined {

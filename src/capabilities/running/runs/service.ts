@@ -4,6 +4,7 @@ import type { Decision } from '../../../engine/run/decision.ts';
 import { isTerminal, type Run } from '../../../engine/run/run.ts';
 import { snapshotOf } from '../../../engine/run/snapshot.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
+import type { RunEvent } from '../../../protocol/running/events.ts';
 import { isManagement } from '../../../protocol/running/management.ts';
 import { FORKS_SHOWN_MAX, type RunSnapshot, type RunStatus } from '../../../protocol/running/runs.ts';
 import { and, type Change, changeOf, unchanged } from '../../../runtime/change.ts';
@@ -14,8 +15,13 @@ import type { StartedRun } from '../../../runtime/start-run.ts';
 import {
   acquireScope,
   childRuns,
+  type ForkRow,
   findScopeHolder,
   forkRuns,
+  forksAmong,
+  type ListedRun,
+  type LoggedRow,
+  lastEvents,
   listRuns,
   type RunFilter,
   type RunRow,
@@ -25,8 +31,12 @@ import { sha256Hex } from '../../../system/digest.ts';
 import type { Host } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
 import { MockProviders, type Pausing, type RunArguments, type RunRequest, type RunStarter, type Runs } from './door.ts';
+import { outcomeIn } from './outcome.ts';
 import { findQuarantined, type QuarantinedRow } from './records.ts';
 import { checkCreation, type RunRules } from './rules.ts';
+
+/** Results that are longer are not read for a list. */
+const LISTED_CHARS_MAX = 16_384;
 
 /** Runs, as people and other capabilities start, read and move them. */
 export class RunService implements Runs {
@@ -80,8 +90,8 @@ export class RunService implements Runs {
     if (!snapshot) return NOT_FOUND;
     const ref = { tenant: caller.subject.tenant, runId };
     const [children, forks] = await Promise.all([
-      store.read<RunRow>(childRuns(ref)),
-      store.read<RunRow>(forkRuns(ref, FORKS_SHOWN_MAX)),
+      store.read<ListedRun>(childRuns(ref)),
+      store.read<ListedRun>(forkRuns(ref, FORKS_SHOWN_MAX)),
     ]);
     return {
       ...snapshot,
@@ -129,8 +139,24 @@ export class RunService implements Runs {
     return changeOf(moved, giveBack.writes, { announce: [() => hub.wakeWorkers(runId)] });
   }
 
-  list(caller: Caller, filter: RunFilter, limit: number): Promise<RunRow[]> {
-    return this.#host.runtime.store.read<RunRow>(listRuns(caller.subject, filter, limit));
+  list(caller: Caller, filter: RunFilter, limit: number): Promise<ListedRun[]> {
+    return this.#host.runtime.store.read<ListedRun>(listRuns(caller.subject, filter, limit));
+  }
+
+  async forks({ subject: { tenant } }: Caller, runIds: readonly string[]): Promise<ReadonlyMap<string, ForkRow>> {
+    if (runIds.length === 0) return new Map();
+    const forks = await this.#host.runtime.store.read<ForkRow>(forksAmong(tenant, runIds));
+    return new Map(forks.map((fork) => [fork.run_id, fork]));
+  }
+
+  async outcomes(rows: readonly ListedRun[]): Promise<ReadonlyMap<string, string>> {
+    const ended = rows.filter(({ ended_at }) => ended_at !== null).map(({ run_id }) => run_id);
+    if (ended.length === 0) return new Map();
+    const last = await this.#host.runtime.store.read<Pick<LoggedRow, 'run_id' | 'body'>>(
+      lastEvents(ended, LISTED_CHARS_MAX),
+    );
+    const found = last.map(({ run_id, body }) => [run_id, outcomeIn(JSON.parse(body) as RunEvent)] as const);
+    return new Map(found.filter((entry): entry is [string, string] => entry[1] !== undefined));
   }
 
   #move(caller: Caller, runId: string, decide: (run: Run) => Decision): Promise<Change<MovedRun> | Refusal> {
@@ -165,6 +191,6 @@ function unlessManagement(decide: (run: Run) => Decision): (run: Run) => Decisio
   };
 }
 
-function related({ run_id, status }: RunRow): { readonly runId: string; readonly status: RunStatus } {
+function related({ run_id, status }: ListedRun): { readonly runId: string; readonly status: RunStatus } {
   return { runId: run_id, status: status as RunStatus };
 }

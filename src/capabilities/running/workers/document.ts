@@ -7,7 +7,7 @@ import type {
   WorkerType,
   WorkerTypeRequest,
 } from '../../../protocol/running/workers.ts';
-import type { TimedTaskRow, WorkerTaskRow, WorkerTypeRow } from './records.ts';
+import type { TaskStatusRow, WorkerTaskRow, WorkerTypeRow } from './records.ts';
 
 /** A declared type as the API shows it. */
 export function typeDocument({ type_id: typeId, pool, body, seen_at: seenAt }: WorkerTypeRow): WorkerType {
@@ -46,7 +46,7 @@ export function taskDocument(row: WorkerTaskRow): WorkerTask {
 }
 
 /** An open attempt as people see it. One whose lease has run out waits again. */
-export function openTaskDocument(row: TimedTaskRow): OpenTask {
+export function openTaskDocument(row: TaskStatusRow): OpenTask {
   const until =
     row.state === 'leased' && row.lease_until !== null && row.lease_until > row.now ? row.lease_until : null;
   return {

@@ -1,6 +1,8 @@
 import { Type } from 'typebox';
 import { isObject, type JsonObject } from '../../../protocol/format/json.ts';
-import type { WaitsFor } from '../../../protocol/running/workers.ts';
+import { noWorkerMessage } from '../../../protocol/running/worker-log.ts';
+import type { WaitsFor, WorkerTypeRequest } from '../../../protocol/running/workers.ts';
+import { declaredPorts } from '../../../runtime/declared-ports.ts';
 import { capabilityNotProvided } from '../../../runtime/node-start.ts';
 import { invalid, type NodeContext, type NodeType, type Outcome } from '../../../runtime/node-type.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
@@ -18,7 +20,7 @@ import {
   type WorkerTypeRow,
 } from './records.ts';
 import { resultOf, timedOut } from './results.ts';
-import { deadlineOf, isOpen, isOwnName, isServed, lookAgainAt, nobodyServes } from './rules.ts';
+import { deadlineOf, isOpen, isOwnName, isServed, lookAgainAt } from './rules.ts';
 import type { TaskQueue } from './task-queue.ts';
 import { nextCall } from './waits.ts';
 
@@ -37,9 +39,16 @@ export class WorkerNodes {
   }
 
   /** The implementation of every type that has a name of its own; whether it is declared is known when it is called. */
-  typeOf = (typeId: string): NodeType | undefined =>
+  typeOf = (typeId: string, declared: Pick<WorkerTypeRequest, 'inputs' | 'outputs'> = {}): NodeType | undefined =>
     isOwnName(typeId)
-      ? { typeId, role: 'side-effect', fansOut: true, config: ANY_CONFIG, run: (context) => this.#run(context) }
+      ? {
+          typeId,
+          role: 'side-effect',
+          fansOut: true,
+          config: ANY_CONFIG,
+          ...declaredPorts(declared),
+          run: (context) => this.#run(context),
+        }
       : undefined;
 
   /** What a tenant has declared about nodes of a definition. */
@@ -53,7 +62,7 @@ export class WorkerNodes {
       return found.map((message) => ({ path: `nodes[${index}].config`, message, nodeId: node.id }));
     });
     return {
-      types: [...declared.keys()].flatMap((typeId) => this.typeOf(typeId) ?? []),
+      types: [...declared].flatMap(([typeId, declaration]) => this.typeOf(typeId, declaration) ?? []),
       problems: (await Promise.all(problems)).flat(),
     };
   };
@@ -152,7 +161,7 @@ function sleep({ now, startedAt }: NodeContext, deadline: number | null): Outcom
 
 async function tellNobodyServes(context: NodeContext): Promise<void> {
   const { holder, node, emit } = context;
-  const payload = { level: 'warn' as const, message: nobodyServes(node.typeId), nodeId: node.id };
+  const payload = { level: 'warn' as const, message: noWorkerMessage(node.typeId), nodeId: node.id };
   emit({ type: 'log.appended', nodeId: node.id, payload });
   await holder.commit([markTold(holder.tenant, taskIdOf(context))]);
 }

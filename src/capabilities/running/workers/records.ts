@@ -93,6 +93,9 @@ export interface WorkerTaskRow {
 /** A task with the store's time, and whether its run has ended. */
 export type TimedTaskRow = WorkerTaskRow & { readonly now: number; readonly run_ended_at: number | null };
 
+/** A task without what it was called with and what it resulted in, which may be megabytes. */
+export type TaskStatusRow = Omit<TimedTaskRow, 'body' | 'outcome'>;
+
 /** Declares a type, or replaces its declaration. The expectation `pool` fails if the type belongs to another pool. */
 export function putWorkerType(row: WorkerTypeRow, boundTo: string | undefined): Write {
   const params: Param[] = [row.tenant, row.type_id, row.pool, row.body];
@@ -175,20 +178,36 @@ export function insertTask(task: NewTask): Write {
 
 /** A task of a tenant, as a TimedTaskRow. */
 export function findTask(reach: WorkerReach, taskId: string): Statement {
+  return selectTask('worker_tasks.*', reach, taskId);
+}
+
+const STATUS_COLUMNS = [
+  ...['task_id', 'tenant', 'workspace', 'run_id', 'node_id', 'attempt', 'visit', 'type_id', 'pool', 'deadline'],
+  ...['state', 'epoch', 'worker', 'lease_ms', 'lease_until', 'progress', 'is_told', 'created_at'],
+]
+  .map((name) => `worker_tasks.${name}`)
+  .join(', ');
+
+/** A task of a tenant, as a TaskStatusRow. */
+export function findTaskStatus(reach: WorkerReach, taskId: string): Statement {
+  return selectTask(STATUS_COLUMNS, reach, taskId);
+}
+
+function selectTask(columns: string, reach: WorkerReach, taskId: string): Statement {
   const params: Param[] = [taskId];
   return {
-    sql: `SELECT worker_tasks.*, $now AS now, runs.ended_at AS run_ended_at FROM worker_tasks
+    sql: `SELECT ${columns}, $now AS now, runs.ended_at AS run_ended_at FROM worker_tasks
           LEFT JOIN runs ON runs.run_id = worker_tasks.run_id AND runs.tenant = worker_tasks.tenant
           WHERE task_id = $1 AND ${within(reach, params)}`,
     params,
   };
 }
 
-/** Attempts that are not over, oldest first, as TimedTaskRows. */
+/** Attempts that are not over, oldest first, as TaskStatusRows. */
 export function findOpenTasks(reach: WorkerReach, limit: number): Statement {
   const params: Param[] = [];
   return {
-    sql: `SELECT worker_tasks.*, $now AS now, runs.ended_at AS run_ended_at FROM worker_tasks
+    sql: `SELECT ${STATUS_COLUMNS}, $now AS now, runs.ended_at AS run_ended_at FROM worker_tasks
           JOIN runs ON runs.run_id = worker_tasks.run_id AND runs.tenant = worker_tasks.tenant AND runs.ended_at IS NULL
           WHERE ${within(reach, params)} AND ${IS_OPEN}
           ORDER BY worker_tasks.created_at LIMIT $${params.push(limit)}`,

@@ -51,11 +51,6 @@ export function isToolTask(taskId: string): boolean {
   return taskId.startsWith('tool-');
 }
 
-/** What the log of a run says while nobody serves a type. */
-export function nobodyServes(typeId: string): string {
-  return `waiting for a worker of ${typeId}`;
-}
-
 /** When a call of the code has to be over, if it has to. */
 export function deadlineOf(type: WorkerTypeRow | undefined, from: number): number | null {
   const timeoutMs = type && declarationOf(type).timeoutMs;

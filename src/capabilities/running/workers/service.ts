@@ -34,14 +34,14 @@ import {
   deleteWorkerType,
   endTask,
   findOpenTasks,
-  findTask,
+  findTaskStatus,
   findWorkerTypes,
   keepTask,
   type OpenCount,
   putWorkerType,
   suspendTask,
   type TaskClaim,
-  type TimedTaskRow,
+  type TaskStatusRow,
   type WorkerReach,
   type WorkerTypeRow,
 } from './records.ts';
@@ -121,7 +121,7 @@ export class WorkerService implements Workers {
   }
 
   async openTasks(caller: Caller): Promise<readonly OpenTask[]> {
-    const rows = await this.#runtime.store.read<TimedTaskRow>(findOpenTasks(reachOf(caller), OPEN_TASKS_MAX));
+    const rows = await this.#runtime.store.read<TaskStatusRow>(findOpenTasks(reachOf(caller), OPEN_TASKS_MAX));
     return rows.map(openTaskDocument);
   }
 
@@ -217,13 +217,13 @@ export class WorkerService implements Workers {
     });
   }
 
-  async #find(caller: Caller, taskId: string): Promise<TimedTaskRow | Refusal> {
-    const [task] = await this.#runtime.store.read<TimedTaskRow>(findTask(reachOf(caller), taskId));
+  async #find(caller: Caller, taskId: string): Promise<TaskStatusRow | Refusal> {
+    const [task] = await this.#runtime.store.read<TaskStatusRow>(findTaskStatus(reachOf(caller), taskId));
     return task ?? NOT_FOUND;
   }
 
   /** Commits on behalf of the tenant; gives the expectation that failed. */
-  async #commit({ tenant }: TimedTaskRow, unit: Unit): Promise<string | undefined> {
+  async #commit({ tenant }: TaskStatusRow, unit: Unit): Promise<string | undefined> {
     const outcome = await this.#runtime.store.commit(unit, { tenant });
     return outcome.committed ? undefined : outcome.failedExpectation;
   }
@@ -245,7 +245,7 @@ function reachOf({ subject, pool }: Caller): WorkerReach {
 
 /** Calls by an agent are told apart by their tasks: they belong to one node, and their effects may have one name. */
 function effectOf(
-  { task_id, tenant, run_id: runId, node_id: nodeId, visit }: TimedTaskRow,
+  { task_id, tenant, run_id: runId, node_id: nodeId, visit }: TaskStatusRow,
   name: string,
 ): IntendedEffect {
   return { tenant, runId, nodeId, ...namedEffect(visit, isToolTask(task_id) ? `${task_id}:${name}` : name) };

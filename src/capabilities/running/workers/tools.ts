@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from '../../../protocol/format/json.ts';
+import { noWorkerMessage } from '../../../protocol/running/worker-log.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import {
   type CallableTool,
@@ -21,7 +22,7 @@ import {
   type WorkerTypeRow,
 } from './records.ts';
 import { resultOf, timedOut } from './results.ts';
-import { deadlineOf, isOpen, isOwnName, isServed, lookAgainAt, nobodyServes, toolTaskId } from './rules.ts';
+import { deadlineOf, isOpen, isOwnName, isServed, lookAgainAt, toolTaskId } from './rules.ts';
 import type { TaskQueue } from './task-queue.ts';
 
 const SCOPE = 'openwop';
@@ -121,6 +122,6 @@ export class WorkerTools implements ToolSource {
     const isToTell = task.state === 'queued' && task.is_told === 0 && !isServed(type.seen_at, task.now);
     if (isToTell) await store.commit([markTold(tenant, taskId)], { tenant });
     const until = Math.min(deadline ?? Number.POSITIVE_INFINITY, lookAgainAt(createdAt, now));
-    throw new ToolAwaited(until, isToTell ? nobodyServes(task.type_id) : undefined);
+    throw new ToolAwaited(until, isToTell ? noWorkerMessage(task.type_id) : undefined);
   }
 }

@@ -12,8 +12,7 @@ import {
   WorkflowWarning,
 } from '../../../protocol/running/workflows.ts';
 import type { NodeType } from '../../../runtime/node-type.ts';
-import type { WorkflowCursor } from '../../../store/definitions.ts';
-import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
+import { LIST_START, ListQuery, numberAndIdIn, numberIn, Page, pageFrom, readPage } from '../../page.ts';
 import { NO_CONTENT, reply, route, transact } from '../../request.ts';
 import type { RegisteredWorkflow, StoredVersion, Workflows } from './door.ts';
 import { NODE_DESCRIPTIONS } from './node-descriptions.ts';
@@ -52,20 +51,23 @@ const listWorkflows = operation({
   replies: { 200: Page(WorkflowSummary) },
   refusals: [400],
   handle: async ({ caller, query }, { workflows }) => {
-    const page = pageRequest(query);
+    const page = pageFrom(query, numberAndIdIn);
     if (isRefusal(page)) return page;
-    const found = await workflows.list(caller, placeAfter(page.after), page.limit + 1);
-    return reply(200, pageOf(found, page, summaryOf, placeOf));
+    const found = readPage(page, {
+      read: (after, limit) => {
+        const { number: updatedAt, id: workflowId } = after ?? LIST_START;
+        return workflows.list(caller, { updatedAt, workflowId }, limit);
+      },
+      show: summaryOf,
+      positionOf: placeOf,
+      sourceOf: ({ definition }) => definition,
+    });
+    return reply(200, await found);
   },
 });
 
 function placeOf({ updatedAt, definition }: RegisteredWorkflow): string {
   return `${updatedAt}.${definition.id}`;
-}
-
-function placeAfter(place: string | undefined): WorkflowCursor {
-  const [, updatedAt, workflowId] = /^(\d+)\.(.*)$/.exec(place ?? '') ?? [];
-  return { updatedAt: Number(updatedAt ?? Number.MAX_SAFE_INTEGER), workflowId: workflowId ?? '' };
 }
 
 const registerWorkflow = operation({
@@ -157,16 +159,18 @@ const listWorkflowVersions = operation({
   replies: { 200: Page(WorkflowVersion) },
   refusals: [400, 404],
   handle: async ({ caller, params, query }, { workflows }) => {
-    const page = pageRequest(query);
+    const page = pageFrom(query, numberIn);
     if (isRefusal(page)) return page;
-    const before = Number(page.after ?? Number.MAX_SAFE_INTEGER) || 0;
-    const found = await workflows.versions(caller, params.workflowId, before, page.limit + 1);
-    return found
-      ? reply(
-          200,
-          pageOf(found, page, versionOf, ({ version }) => `${version}`),
-        )
-      : NOT_FOUND;
+    const versionsAfter = (after = Number.MAX_SAFE_INTEGER, limit: number) =>
+      workflows.versions(caller, params.workflowId, after, limit);
+    if (!(await versionsAfter(page.after, 1))) return NOT_FOUND;
+    const found = readPage(page, {
+      read: async (after, limit) => (await versionsAfter(after, limit)) ?? [],
+      show: versionOf,
+      positionOf: ({ version }) => `${version}`,
+      sourceOf: ({ definition }) => definition,
+    });
+    return reply(200, await found);
   },
 });
 
@@ -210,17 +214,24 @@ const listNodeTypes = operation({
   handle: (_request, { nodeTypes }) => reply(200, { items: nodeTypes.map(nodeTypeOf) }),
 });
 
-function nodeTypeOf({ typeId, description, tool, role, isGate = false, config, outputs }: NodeType): object {
+function nodeTypeOf(type: NodeType): NodeTypeSummary {
+  const { typeId, description, tool, role, isGate = false, config, outputs } = type;
   const text = description ?? tool?.description ?? NODE_DESCRIPTIONS[typeId];
   return {
     typeId,
     ...(text === undefined ? {} : { description: text }),
     role,
     gate: isGate,
-    config: config ?? NO_CONFIG,
+    config: { ...(config ?? NO_CONFIG) },
+    ...inputPorts(type),
     // A function that takes the node looks at its config or inputs, which there are none of here.
-    ...(outputs?.length === 0 ? { outputs: outputs({ config: {}, inputs: {} }) } : {}),
+    ...(outputs?.length === 0 ? { outputs: [...outputs({ config: {}, inputs: {} })] } : {}),
   };
+}
+
+function inputPorts({ inputs, requiredInputs = [] }: NodeType): Pick<NodeTypeSummary, 'inputs' | 'inputsOpen'> {
+  const known = (inputs ?? requiredInputs).map((name) => ({ name, required: requiredInputs.includes(name) }));
+  return { inputs: known, inputsOpen: inputs === undefined };
 }
 
 const NO_CONFIG = { type: 'object', properties: {} };

@@ -13,6 +13,8 @@ export interface Feedback {
   annotationsOf(caller: Caller, runId: string): Promise<Annotation[]>;
   /** Corrections by people in a tenant after a position, oldest first. */
   corrections(tenant: string, after: AnnotationPlace, limit: number): Promise<Correction[]>;
+  /** Those of some runs that people corrected. */
+  corrected(tenant: string, runIds: readonly string[]): Promise<ReadonlySet<string>>;
   /** What people think of runs, by run; a run without ratings, flags and disputes has no entry. */
   opinions(tenant: string, runIds: readonly string[]): Promise<ReadonlyMap<string, RunOpinion>>;
   /** A SELECT of the ids of flagged runs of the tenant `$1`, for use inside a statement that lists runs. */

@@ -4,7 +4,7 @@ import { listReviews, type ReviewRow } from './records.ts';
 
 /** Runs that a person flagged, rated low or corrected, until somebody labels them as reviewed. */
 export function reviewInboxSource({ store }: Pick<Runtime, 'store'>): InboxSource {
-  return async ({ subject }, before, limit) => {
+  const list: InboxSource['list'] = async ({ subject }, before, limit) => {
     const rows = await store.read<ReviewRow>(listReviews(subject, before, limit));
     return rows.map((row) => ({
       kind: 'feedback',
@@ -18,4 +18,5 @@ export function reviewInboxSource({ store }: Pick<Runtime, 'store'>): InboxSourc
       requiredScope: 'feedback:write',
     }));
   };
+  return { kinds: ['feedback'], scope: 'feedback:read', list };
 }

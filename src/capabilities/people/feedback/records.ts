@@ -177,6 +177,17 @@ export function listCorrections(
   );
 }
 
+/** Those of some runs that authors corrected whose keys have a prefix. */
+export function findCorrected(tenant: string, authorPrefix: string, runIds: readonly string[]): Statement {
+  return sql(
+    `SELECT DISTINCT run_id FROM annotations
+     WHERE tenant = $1 AND kind = 'correction' AND author LIKE $2 AND run_id IN ${placeholders(1, runIds.length, 3)}`,
+    tenant,
+    `${authorPrefix}%`,
+    ...runIds,
+  );
+}
+
 /** What is noted about the quality of a run, besides ratings. */
 interface QualityMarks {
   readonly annotated?: boolean;

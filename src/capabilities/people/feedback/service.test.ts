@@ -100,10 +100,21 @@ describe('an annotation', () => {
 it('a run to review is in the inbox until somebody labels it as reviewed', async () => {
   const runId = await newRun();
   const source = reviewInboxSource(runtime);
+  expect(source.scope).toBe('feedback:read');
   const titles = async () =>
-    (await source(ada, undefined, 100)).filter((entry) => entry.runId === runId).map(({ title }) => title);
+    (await source.list(ada, undefined, 100)).filter((entry) => entry.runId === runId).map(({ title }) => title);
   await annotate(runId, { signal: { kind: 'rating', rating: 1 } });
   expect(await titles()).toEqual([`Rated 1: ${work.id}`]);
   await annotate(runId, { signal: { kind: 'label', label: 'reviewed' } });
   expect(await titles()).toEqual([]);
+});
+
+it('tells which of some runs people corrected', async () => {
+  const [corrected, rated, untouched] = [await newRun(), await newRun(), await newRun()];
+  await annotate(corrected, { signal: { kind: 'correction', correction: 'Better so.' } });
+  await annotate(rated, { signal: { kind: 'rating', rating: 1 } });
+  const many = Array.from({ length: 1_200 }, (_, index) => `run-${index}`);
+  expect(await feedback.corrected('alpha', [...many, corrected, rated, untouched])).toEqual(new Set([corrected]));
+  expect(await feedback.corrected('beta', [corrected])).toEqual(new Set());
+  expect(await feedback.corrected('alpha', [])).toEqual(new Set());
 });

@@ -25,6 +25,7 @@ import {
   countRating,
   FLAGGED_RUNS,
   findAnnotation,
+  findCorrected,
   findLabels,
   findQuality,
   insertAnnotation,
@@ -61,6 +62,11 @@ interface FeedbackNeeds {
   readonly audit: Pick<Audit, 'record'>;
   readonly feed: Pick<Feed, 'entries' | 'wake'>;
 }
+
+/** The beginning of the keys of all authors that are people. */
+const PEOPLE = authorKey({ principalRef: '', isAgent: false });
+/** Runs that one query names. */
+const RUNS_AT_ONCE = 500;
 
 /** Annotations of runs: ratings, corrections, labels and flags. */
 export class FeedbackService implements Feedback {
@@ -129,9 +135,18 @@ export class FeedbackService implements Feedback {
   }
 
   async corrections(tenant: string, after: AnnotationPlace, limit: number): Promise<Correction[]> {
-    const people = authorKey({ principalRef: '', isAgent: false });
-    const rows = await this.#host.runtime.store.read<AnnotationRow>(listCorrections(tenant, people, after, limit));
+    const rows = await this.#host.runtime.store.read<AnnotationRow>(listCorrections(tenant, PEOPLE, after, limit));
     return rows.map((row) => ({ ...row, target: targetFrom(row.target) }));
+  }
+
+  async corrected(tenant: string, runIds: readonly string[]): Promise<ReadonlySet<string>> {
+    const found = new Set<string>();
+    for (let from = 0; from < runIds.length; from += RUNS_AT_ONCE) {
+      const some = runIds.slice(from, from + RUNS_AT_ONCE);
+      const rows = await this.#host.runtime.store.read<{ run_id: string }>(findCorrected(tenant, PEOPLE, some));
+      for (const { run_id } of rows) found.add(run_id);
+    }
+    return found;
   }
 
   async opinions(tenant: string, runIds: readonly string[]): Promise<ReadonlyMap<string, RunOpinion>> {

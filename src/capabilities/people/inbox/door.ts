@@ -1,3 +1,4 @@
+import type { Scope } from '../../../protocol/trust/scopes.ts';
 import { extensionPoint } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
 
@@ -11,6 +12,8 @@ export interface InboxEntry {
   readonly workspace: string | null;
   /** The console path where it is dealt with. */
   readonly link: string;
+  /** The beginning of what is asked, or of what it is about. */
+  readonly about?: string;
   readonly runId?: string;
   readonly nodeId?: string;
   readonly proposalId?: string;
@@ -26,8 +29,15 @@ export interface InboxPlace {
   readonly runId: string;
 }
 
-/** Entries of one capability before a position, newest first. */
-export type InboxSource = (caller: Caller, before: InboxPlace | undefined, limit: number) => Promise<InboxEntry[]>;
+/** What one capability has waiting for a person. */
+export interface InboxSource {
+  /** The kinds that its entries may have. */
+  readonly kinds: readonly InboxEntry['kind'][];
+  /** Callers without this scope see none of its entries. */
+  readonly scope?: Scope;
+  /** Entries before a position, newest first. */
+  list(caller: Caller, before: InboxPlace | undefined, limit: number): Promise<InboxEntry[]>;
+}
 
 /** Where capabilities add what they have waiting for a person. */
 export const InboxSources = extensionPoint<InboxSource>('inbox.sources');

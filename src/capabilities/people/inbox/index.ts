@@ -12,7 +12,7 @@ export const inbox = defineCapability({
   needs: [Feed],
   tables: INBOX_TABLES,
   build: (host, { feed }) => {
-    const service = new InboxService(host);
+    const service = new InboxService(host, host.runtime.store);
     const viewing = new InboxViewing(host.runtime, { inbox: service, feed });
     return {
       routes: bindRoutes(routes, { inbox: service, viewing, clock: host.runtime.clock }),

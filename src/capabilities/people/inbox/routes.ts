@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
-import { isRefusal, refuse } from '../../../protocol/errors.ts';
+import { isRefusal } from '../../../protocol/errors.ts';
 import { Closed } from '../../../protocol/format/schema.ts';
 import { InboxItem, InboxLook, InboxPresence, InboxViewers } from '../../../protocol/people/inbox.ts';
 import type { Clock } from '../../../system/clock.ts';
-import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
+import { ListQuery, Page, pageFrom, pageOf } from '../../page.ts';
 import { NO_CONTENT, reply, route, transact } from '../../request.ts';
 import type { InboxEntry } from './door.ts';
 import { placeFrom, placeOf, placeText } from './rules.ts';
@@ -27,20 +27,17 @@ const listInbox = route<Services>()({
   replies: { 200: Page(InboxItem) },
   refusals: [400],
   handle: async ({ caller, query }, { inbox, clock }) => {
-    const page = pageRequest(query);
+    const page = pageFrom(query, placeFrom);
     if (isRefusal(page)) return page;
-    const before = page.after === undefined ? undefined : placeFrom(page.after);
-    if (page.after !== undefined && !before) {
-      return refuse('validation_error', 'cursor is not a cursor of this list.', { field: 'cursor' });
-    }
-    const entries = await inbox.list(caller, before, page.limit + 1);
+    const entries = await inbox.list(caller, page.after, page.limit + 1);
     const now = clock.now();
+    const runs = await inbox.runsOf(caller, entries);
     return reply(
       200,
       pageOf(
         entries,
         page,
-        (entry) => itemOf(entry, now),
+        (entry) => ({ ...itemOf(entry, now), ...runs.get(entry.runId ?? '') }),
         (entry) => placeText(placeOf(entry)),
       ),
     );

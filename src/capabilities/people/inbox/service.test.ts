@@ -16,6 +16,10 @@ const item = (id: string, createdAt: number, runId = 'run'): InboxEntry => ({
 
 /** A source as its interface asks for: newest first, before a position, at most as many as the limit. */
 function sourceOf(...items: InboxEntry[]): InboxSource {
+  return { kinds: items.map(({ kind }) => kind), list: listOf(items) };
+}
+
+function listOf(items: InboxEntry[]): InboxSource['list'] {
   const rank = ({ at, id, runId }: InboxPlace): string => `${String(at).padStart(9, '0')} ${id} ${runId}`;
   return async (_caller, before, limit) =>
     items
@@ -24,10 +28,13 @@ function sourceOf(...items: InboxEntry[]): InboxSource {
       .slice(0, limit);
 }
 
-const nobody = {} as Caller;
+const nobody = { scopes: new Set<string>() } as unknown as Caller;
 
 function inboxOf(...sources: InboxSource[]): InboxService {
-  return new InboxService({ extensions: (point) => point.among([InboxSources.of(...sources)]) });
+  return new InboxService(
+    { extensions: (point) => point.among([InboxSources.of(...sources)]) },
+    { read: async () => [] },
+  );
 }
 
 it('merges the entries of all sources, newest first, ties by id', async () => {
@@ -50,4 +57,33 @@ it('lists every entry on exactly one page, whichever source it comes from', asyn
   }
   expect(whole).toHaveLength(23);
   expect(paged).toEqual(whole);
+});
+
+it('has the entries of a source only for callers with the scope of the source', async () => {
+  const goals: InboxSource = { ...sourceOf(item('goal', 20)), scope: 'goals:read' };
+  const inbox = inboxOf(sourceOf(item('gate', 10)), goals);
+  const idsFor = async (...scopes: string[]) =>
+    (await inbox.list({ scopes: new Set(scopes) } as unknown as Caller, undefined, 10)).map(({ id }) => id);
+  expect(await idsFor('runs:read')).toEqual(['gate']);
+  expect(await idsFor('runs:read', 'goals:read')).toEqual(['goal', 'gate']);
+});
+
+it('finds an item without asking sources that have no items of its kind', async () => {
+  const asked: string[] = [];
+  const watched = (name: string, source: InboxSource): InboxSource => ({
+    ...source,
+    list: (...request) => {
+      asked.push(name);
+      return source.list(...request);
+    },
+  });
+  const goal: InboxEntry = { ...item('b', 20), kind: 'goal' };
+  const inbox = inboxOf(watched('interrupts', sourceOf(item('a', 20))), watched('goals', sourceOf(goal)));
+  const found = await inbox.find(nobody, {
+    kind: 'goal',
+    id: 'b',
+    createdAt: new Date(20).toISOString(),
+  });
+  expect(found).toEqual(goal);
+  expect(asked).toEqual(['goals']);
 });

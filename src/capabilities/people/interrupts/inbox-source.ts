@@ -6,13 +6,14 @@ import { type InterruptRow, listOpen } from './records.ts';
 
 /** Open interrupts and gates; those of a proposal link to the proposal instead of its management run. */
 export function interruptInboxSource(host: Pick<Host, 'runtime' | 'extensions'>): InboxSource {
-  return async ({ subject }, before, limit) => {
+  const list: InboxSource['list'] = async ({ subject }, before, limit) => {
     const { tenant, workspace } = subject;
     const rows = await host.runtime.store.read<InterruptRow>(listOpen(tenant, workspace, before, limit));
     const bound = rows.filter(({ artifact_hash }) => artifact_hash !== null).map(({ run_id }) => run_id);
     const links = await linksOf(host, subject, bound);
     return rows.map((row) => entryOf(row, links.get(row.run_id) ?? { link: `/console/runs/${row.run_id}` }));
   };
+  return { kinds: ['interrupt', 'gate'], list };
 }
 
 type Link = Pick<InboxEntry, 'link' | 'proposalId'>;
@@ -32,6 +33,7 @@ function entryOf(row: InterruptRow, link: Link): InboxEntry {
     kind: row.is_gate === 1 ? 'gate' : 'interrupt',
     id: row.interrupt_id,
     title: row.title,
+    ...(row.about === null ? {} : { about: row.about }),
     createdAt: row.requested_at,
     workspace: row.workspace,
     ...link,

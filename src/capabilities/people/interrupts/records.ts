@@ -33,6 +33,8 @@ export const INTERRUPT_TABLES: readonly Migration[] = [
       ) $clustered`,
     ],
   },
+  // What is asked, in one line; rows from before have none.
+  { id: 'interrupts/0002', statements: ['ALTER TABLE interrupts ADD COLUMN about TEXT'] },
 ];
 
 /** `gone`: the node ended in another way, such as a cancelled run. */
@@ -47,6 +49,8 @@ export interface InterruptRow {
   readonly node_id: string;
   readonly kind: string;
   readonly title: string;
+  /** What is asked, beyond the title. */
+  readonly about: string | null;
   readonly is_gate: number;
   readonly required_scope: string | null;
   readonly artifact_hash: string | null;
@@ -59,8 +63,8 @@ export interface InterruptRow {
 export function insertInterrupt(row: InterruptRow): Write {
   return {
     sql: `INSERT INTO interrupts (interrupt_id, tenant, workspace, run_id, node_id, kind, title, is_gate, required_scope,
-            artifact_hash, requested_at, expires_at, state)
-          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+            artifact_hash, requested_at, expires_at, state, about)
+          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
     params: [
       row.interrupt_id,
       row.tenant,
@@ -75,6 +79,7 @@ export function insertInterrupt(row: InterruptRow): Write {
       row.requested_at,
       row.expires_at,
       row.state,
+      row.about,
     ],
   };
 }

@@ -1,3 +1,4 @@
+import { OutputBudget, OutputLimitExceeded } from '../../../engine/limits/output-budget.ts';
 import { answerChecks, expireInterrupt, openInterrupt, resolveInterrupt } from '../../../engine/people/interrupts.ts';
 import type { Resolver } from '../../../engine/people/question.ts';
 import type { Decision } from '../../../engine/run/decision.ts';
@@ -51,12 +52,13 @@ export interface NodeAnswer {
 export async function decideAnswer(
   run: Run,
   { nodeId, interruptId, value, by }: NodeAnswer,
-  { clock, schemas }: Pick<Runtime, 'clock' | 'schemas'>,
+  { clock, schemas, outputLimits }: Pick<Runtime, 'clock' | 'schemas' | 'outputLimits'>,
 ): Promise<Decision> {
   const open = openInterrupt(run, nodeId, interruptId);
   if (isRefusal(open)) return open;
   const now = clock.now();
   if ((open.expiresAt ?? Number.POSITIVE_INFINITY) > now) {
+    if (outgrows(run, value, outputLimits.log)) return NO_ROOM;
     return (await refuseMismatch(open, value, schemas)) ?? resolveInterrupt(run, nodeId, value, by, now);
   }
   const refusal =
@@ -64,6 +66,25 @@ export async function decideAnswer(
       ? refuse('interrupt_already_resolved', 'The deadline has passed; the approval was rejected.')
       : EXPIRED;
   return { record: expireInterrupt(run, nodeId), refusal };
+}
+
+/** An answer of this size, as JSON, is always accepted, so that no run waits for ever. */
+const SHORT_ANSWER_CHARACTERS = 10_000;
+const NO_ROOM = refuse(
+  'payload_too_large',
+  `The log of the run has no room for such a long answer. Shorten it to at most ${SHORT_ANSWER_CHARACTERS} characters of JSON.`,
+);
+
+/** Whether the log of a run has no room for an answer: votes and refinements may be given again and again. */
+function outgrows({ logCharacters }: Run, value: unknown, max: number): boolean {
+  const left = Math.max(max - logCharacters, SHORT_ANSWER_CHARACTERS);
+  try {
+    new OutputBudget('The answer', left).takeJson(value);
+    return false;
+  } catch (error) {
+    if (error instanceof OutputLimitExceeded) return true;
+    throw error;
+  }
 }
 
 async function refuseMismatch(

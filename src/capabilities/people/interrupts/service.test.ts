@@ -9,7 +9,7 @@ import { RunService } from '../../running/runs/service.ts';
 import { AnswerDeciders, InterruptLinks, type ManagementAnswer } from './door.ts';
 import { interruptInboxSource } from './inbox-source.ts';
 import { INTERRUPT_NODES } from './nodes.ts';
-import { projectInterrupts } from './reactions.ts';
+import { projectInterrupts, subjectIn } from './reactions.ts';
 import { INTERRUPT_TABLES } from './records.ts';
 import { InterruptService } from './service.ts';
 import { TokenKeys } from './token-keys.ts';
@@ -31,8 +31,11 @@ const asking = workflow([
     config: { questions: [{ id: 'why', question: 'Why?' }], timeoutMs: TIMEOUT_MS },
   }),
 ]);
+const voted = workflow([
+  node('ask', 'core.approvalGate', { config: { requiredApprovals: 3, rejectionPolicy: 'majority' } }),
+]);
 const signed = workflow([node('ask', 'core.approvalGate', { config: { profile: 'openwop-interrupt-auth-required' } })]);
-await registerShared(runtime, asking, signed);
+await registerShared(runtime, asking, voted, signed);
 
 const ANSWER = { answers: { why: 'because' } };
 
@@ -59,6 +62,20 @@ describe('an answer', () => {
     });
     expect(decisions).toBe(2);
     expect(second).toMatchObject({ refused: 'interrupt_already_resolved' });
+  });
+
+  it('is refused if the log of the run has no room for it, unless it is short', async () => {
+    const { runId } = await waitingRun(voted.id);
+    let votes = 0;
+    const vote = (feedback: string) => {
+      const value = { action: votes++ % 2 === 0 ? 'accept' : 'reject', feedback };
+      return perform(runtime, () => interrupts.resolve(ada, runId, 'ask', value));
+    };
+    const long = 'x'.repeat(runtime.outputLimits.log / 4);
+    const outcomes = [await vote(long), await vote(long), await vote(long), await vote(long)];
+    const message = expect.stringContaining('Shorten it to at most 10000 characters');
+    expect(outcomes.at(-1)).toMatchObject({ refused: 'payload_too_large', message });
+    expect(await vote('no')).toMatchObject({ status: 'waiting-approval' });
   });
 
   it('to a management run is decided by the capability that the run belongs to', async () => {
@@ -109,10 +126,18 @@ describe('a token', () => {
 });
 
 describe('the inbox', () => {
+  it('says what a question is about, beyond its title', () => {
+    expect(subjectIn({ title: 'Send it', artifactData: { letter: 'Dear Ada,\nhello' } }, 'Send it')).toBe(
+      'Dear Ada, hello',
+    );
+    expect(subjectIn({ questions: [{ id: 'q', question: 'Which one?' }] }, 'Which one?')).toBeUndefined();
+    expect(subjectIn({ title: 'Ship', description: 'To all', artifactData: {} }, 'Ship')).toBe('To all');
+  });
+
   it('lists open interrupts and links to where they are answered', async () => {
     const { runId, interrupt } = await waitingRun();
     const source = interruptInboxSource(host);
-    const entry = async () => (await source(ada, undefined, 100)).find((each) => each.runId === runId);
+    const entry = async () => (await source.list(ada, undefined, 100)).find((each) => each.runId === runId);
     expect(await entry()).toMatchObject({
       kind: 'interrupt',
       id: interrupt.interruptId,

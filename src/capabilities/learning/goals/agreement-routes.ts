@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { isRefusal, refuse } from '../../../protocol/errors.ts';
+import { isRefusal } from '../../../protocol/errors.ts';
 import { Closed, OneOf } from '../../../protocol/format/schema.ts';
 import {
   AGREEMENT_PERIODS,
@@ -8,11 +8,11 @@ import {
   GoldTrialRequest,
   JudgeAgreement,
 } from '../../../protocol/learning/goals.ts';
-import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
+import { ListQuery, numberAndIdIn, Page, pageFrom, pageOf } from '../../page.ts';
 import { answer, reply, route } from '../../request.ts';
 import { goldCaseFrom } from './agreement.ts';
 import type { Goals } from './door.ts';
-import { opinionIn, type ReviewPlace } from './opinion-records.ts';
+import { opinionIn } from './opinion-records.ts';
 import type { GoalRunRow } from './records.ts';
 
 const operation = route<{ readonly goals: Goals }>();
@@ -47,12 +47,9 @@ const listGoldSet = operation({
   replies: { 200: Page(GoldCase) },
   refusals: [400, 404],
   handle: async ({ caller, params, query }, { goals }) => {
-    const page = pageRequest(query);
+    const page = pageFrom(query, numberAndIdIn);
     if (isRefusal(page)) return page;
-    const before = placeAfter(page.after);
-    if (page.after !== undefined && !before) {
-      return refuse('validation_error', 'cursor is not one that this host gave out.');
-    }
+    const before = page.after && { at: page.after.number, runId: page.after.id };
     const rows = await goals.agreement.goldSet(caller, params.verifierId, before, page.limit + 1);
     if (isRefusal(rows)) return rows;
     return reply(200, pageOf(rows, page, goldCaseFrom, placeOf));
@@ -75,11 +72,6 @@ const judgeGoldSet = operation({
 
 function placeOf(row: GoalRunRow): string {
   return `${opinionIn(row).reviewedAt}.${row.run_id}`;
-}
-
-function placeAfter(place: string | undefined): ReviewPlace | undefined {
-  const [, at, runId] = /^(\d{1,15})\.(.+)$/.exec(place ?? '') ?? [];
-  return at === undefined || runId === undefined ? undefined : { at: Number(at), runId };
 }
 
 /** The operations on how far people agree with verifiers. */

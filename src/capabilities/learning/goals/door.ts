@@ -20,6 +20,8 @@ export interface Goals {
   create(caller: Caller, request: GoalRequest): Promise<Change<Goal> | Refusal>;
   find(caller: Caller, goalId: string): Promise<Goal | Refusal>;
   list(caller: Caller, filter: GoalFilter, limit: number): Promise<Goal[]>;
+  /** What `list` has, without the runs that contributed. */
+  completions(caller: Caller, filter: GoalFilter, limit: number): Promise<Pick<Goal, 'id' | 'completion'>[]>;
   /** Changes the objective, the judge or the continuation of an active goal. */
   edit(caller: Caller, goalId: string, edit: GoalEdit): Promise<Change<Goal> | Refusal>;
   /** Starts no more runs until the goal is resumed. */

@@ -1,7 +1,7 @@
 import type { Store } from '../../../store/store.ts';
 import type { InboxEntry, InboxSource } from '../../people/inbox/door.ts';
 import { type HeldGoal, holdGoal, type Stall } from './document.ts';
-import { type GoalRow, type GoalRunRow, listDisputed, listEscalated, listStalled } from './records.ts';
+import { type DisputedRow, type GoalRow, listDisputed, listEscalated, listStalled } from './records.ts';
 
 const TITLE_CHARS_MAX = 120;
 
@@ -20,13 +20,21 @@ const STALLS: Readonly<Record<Stall['status'], string>> = {
 
 /** What waits for a person: escalated, paused and manual goals, those that nothing starts or judges, and disputed verdicts. */
 export function goalInboxSources(store: Store): readonly InboxSource[] {
+  const sourceOf = (kind: InboxEntry['kind'], list: InboxSource['list']): InboxSource => ({
+    kinds: [kind],
+    scope: 'goals:read',
+    list,
+  });
   return [
-    async ({ subject }, before, limit) =>
+    sourceOf('goal', async ({ subject }, before, limit) =>
       (await store.read<GoalRow>(listEscalated(subject, before, limit))).map((row) => escalated(holdGoal(row))),
-    async ({ subject }, before, limit) =>
+    ),
+    sourceOf('goal', async ({ subject }, before, limit) =>
       (await store.read<GoalRow>(listStalled(subject, before, limit))).map((row) => stalled(holdGoal(row))),
-    async ({ subject }, before, limit) =>
-      (await store.read<GoalRunRow>(listDisputed(subject, before, limit))).map(disputed),
+    ),
+    sourceOf('dispute', async ({ subject }, before, limit) =>
+      (await store.read<DisputedRow>(listDisputed(subject, before, limit))).map(disputed),
+    ),
   ];
 }
 
@@ -55,7 +63,7 @@ function entryOf({ row, objective }: HeldGoal, why: string, createdAt: number): 
   };
 }
 
-function disputed(row: GoalRunRow): InboxEntry {
+function disputed(row: DisputedRow): InboxEntry {
   const { run_id: runId, goal_id: goalId, disputed_at, disputed_by, workspace } = row;
   return {
     kind: 'dispute',

@@ -4,7 +4,7 @@ import type { AppendListener, Hub } from '../../../runtime/hub.ts';
 import type { Append, Reaction } from '../../../runtime/reaction.ts';
 import type { Write } from '../../../store/sql.ts';
 import { GOAL_WORK } from './changes.ts';
-import { callGoalOf, noteAnswer, noteEnd, noteQuestion } from './records.ts';
+import { callGoalOf, noteAnswer, noteEnd, noteQuestion } from './question-records.ts';
 
 /**
  * When a contributing run ends, asks because it is unsure, or is answered, the work item of its goal is due. Callers may
@@ -17,11 +17,11 @@ export const noteContributions: Reaction = (append) => {
   const writes: Write[] = [
     ...events.flatMap((event) => {
       const asked = questionOf(event);
-      if (asked !== undefined) return [noteQuestion(ref, asked)];
+      if (asked !== undefined) return noteQuestion(ref, asked);
       const answered = answerOf(event);
-      return answered === undefined ? [] : [noteAnswer(ref, answered)];
+      return answered === undefined ? [] : noteAnswer(ref, answered);
     }),
-    ...(isGoalRunOver(append) ? [noteEnd(ref, run.updatedAt)] : []),
+    ...(isGoalRunOver(append) ? noteEnd(ref, run.updatedAt) : []),
   ];
   return writes.length === 0 ? [] : [...writes, callGoalOf(ref, GOAL_WORK)];
 };

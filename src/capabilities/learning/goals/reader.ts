@@ -24,6 +24,12 @@ export class GoalReader {
     return rows.map((row) => goalFrom(holdGoal(row), contributions.get(row.goal_id) ?? []));
   }
 
+  /** How goals are judged, without the runs that contributed to them. */
+  async completions(from: Visibility, filter: GoalFilter, limit: number): Promise<Pick<Goal, 'id' | 'completion'>[]> {
+    const rows = await this.#store.read<GoalRow>(listGoals(from, filter, limit));
+    return rows.map((row) => goalFrom(holdGoal(row), []));
+  }
+
   /** A goal as callers see it. */
   async document(goal: HeldGoal): Promise<Goal> {
     const { goal_id: goalId } = goal.row;

@@ -1,6 +1,6 @@
 import type { GoalState } from '../../../protocol/learning/goals.ts';
 import type { RunRef, Visibility } from '../../../store/log.ts';
-import { addOrWake, addOrWakeEach } from '../../../store/queue.ts';
+import { addOrWake } from '../../../store/queue.ts';
 import { type Param, type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
 import { SUBJECT_COLUMNS, type SubjectColumns } from '../../subject-columns.ts';
@@ -87,6 +87,19 @@ export const GOAL_TABLES: readonly Migration[] = [
       'ALTER TABLE goal_runs ADD COLUMN opinion_at BIGINT',
       'CREATE INDEX goal_runs_reviewed ON goal_runs (tenant, judge) WHERE agreed IS NOT NULL',
       'CREATE INDEX goal_runs_in_order ON goal_runs (tenant, judged_at, run_id) WHERE judged_at IS NOT NULL',
+    ],
+  },
+  {
+    id: 'goals/0004',
+    statements: [
+      // The interrupts in which a contributing run, or a child of one, is too unsure to go on, until they are answered
+      // or the run ends. `goal_runs.asks` is one of them.
+      `CREATE TABLE goal_questions (
+        run_id TEXT NOT NULL,
+        interrupt_id TEXT NOT NULL,
+        tenant TEXT NOT NULL,
+        PRIMARY KEY (run_id, interrupt_id)
+      ) $clustered`,
     ],
   },
 ];
@@ -178,20 +191,33 @@ interface Since {
 
 /** Goals that wait for a person, the most recently escalated first. */
 export function listEscalated(visibility: Visibility, before: Since | undefined, limit: number): Statement {
-  return listBack('goals', `state = 'escalated'`, 'stopped_at', 'goal_id', visibility, before, limit);
+  return listBack('*', 'goals', `state = 'escalated'`, 'stopped_at', 'goal_id', visibility, before, limit);
 }
 
 /** Active goals that wait for a person, those that wait for the shortest time first. */
 export function listStalled(visibility: Visibility, before: Since | undefined, limit: number): Statement {
-  return listBack('goals', 'stalled_at IS NOT NULL', 'stalled_at', 'goal_id', visibility, before, limit);
+  return listBack('*', 'goals', 'stalled_at IS NOT NULL', 'stalled_at', 'goal_id', visibility, before, limit);
 }
+
+/** A disputed verdict without the verdict itself. */
+export type DisputedRow = Pick<GoalRunRow, (typeof DISPUTED)[number]>;
+
+const DISPUTED = [
+  'run_id',
+  'goal_id',
+  'workspace',
+  'disputed_at',
+  'disputed_by',
+] as const satisfies readonly (keyof GoalRunRow)[];
 
 /** Verdicts that somebody disputes, the most recently disputed first. */
 export function listDisputed(visibility: Visibility, before: Since | undefined, limit: number): Statement {
-  return listBack('goal_runs', 'disputed_at IS NOT NULL', 'disputed_at', 'run_id', visibility, before, limit);
+  const columns = DISPUTED.join(', ');
+  return listBack(columns, 'goal_runs', 'disputed_at IS NOT NULL', 'disputed_at', 'run_id', visibility, before, limit);
 }
 
 function listBack(
+  columns: string,
   table: string,
   condition: string,
   time: string,
@@ -206,7 +232,8 @@ function listBack(
   if (before) where.push(`(${time}, ${id}) < ($${params.push(before.at)}, $${params.push(before.id)})`);
   const limited = `$${params.push(limit)}`;
   return {
-    sql: `SELECT * FROM ${table} WHERE ${where.join(' AND ')} ORDER BY ${time} DESC, ${id} DESC LIMIT ${limited}`,
+    sql: `SELECT ${columns} FROM ${table} WHERE ${where.join(' AND ')}
+          ORDER BY ${time} DESC, ${id} DESC LIMIT ${limited}`,
     params,
   };
 }
@@ -272,65 +299,9 @@ export function insertGoalRun(
   };
 }
 
-/** Notes the end of a contributing run; of other runs nothing is stored. An unanswered question stays open. */
-export function noteEnd({ tenant, runId }: RunRef, at: number): Write {
-  return {
-    sql: 'UPDATE goal_runs SET ended_at = $1 WHERE run_id = $2 AND tenant = $3',
-    params: [at, runId, tenant],
-  };
-}
-
-/** A run and its ancestors: the one that is unsure may be a child of the one that contributes to a goal. */
-const UPWARDS = `WITH RECURSIVE up (run_id, parent_run_id) AS (
-    SELECT run_id, parent_run_id FROM runs WHERE run_id = $1 AND tenant = $2
-    UNION ALL SELECT runs.run_id, runs.parent_run_id FROM runs JOIN up ON runs.run_id = up.parent_run_id)`;
-
-/** Notes the interrupt in which a contributing run, or a child of one, is unsure. */
-export function noteQuestion({ tenant, runId }: RunRef, interruptId: string): Write {
-  return {
-    sql: `${UPWARDS} UPDATE goal_runs SET asks = $3, heeded = 0
-          WHERE run_id IN (SELECT run_id FROM up) AND tenant = $2`,
-    params: [runId, tenant, interruptId],
-  };
-}
-
-/** Notes that such an interrupt was answered. */
-export function noteAnswer({ tenant, runId }: RunRef, interruptId: string): Write {
-  return {
-    sql: `${UPWARDS} UPDATE goal_runs SET asks = NULL
-          WHERE run_id IN (SELECT run_id FROM up) AND tenant = $2 AND asks = $3`,
-    params: [runId, tenant, interruptId],
-  };
-}
-
-/** Makes the work item of the goal that a run contributes to due now, if there is such a goal. */
-export function callGoalOf({ tenant, runId }: RunRef, kind: string): Write {
-  const from = 'goal_runs WHERE run_id IN (SELECT run_id FROM up) AND tenant = $2';
-  return addOrWakeEach({ with: UPWARDS, workId: 'goal_id', from, params: [runId, tenant] }, { kind, tenant });
-}
-
 /** Makes the work item of a goal due, now or at a time. */
 export function callGoal({ goal_id, tenant }: Pick<GoalRow, 'goal_id' | 'tenant'>, kind: string, at?: number): Write {
   return addOrWake({ workId: goal_id, kind, tenant, dueAt: at });
-}
-
-/** The first run with an open question that has not escalated the goal yet. */
-export function findQuestion({ goal_id, tenant }: Pick<GoalRow, 'goal_id' | 'tenant'>): Statement {
-  return sql(
-    `SELECT * FROM goal_runs WHERE goal_id = $1 AND tenant = $2 AND judged_at IS NULL
-       AND asks IS NOT NULL AND heeded = 0 ORDER BY number LIMIT 1`,
-    goal_id,
-    tenant,
-  );
-}
-
-/** Marks every open question as one that has escalated the goal, so that none does so again. */
-export function markQuestionsSeen({ goal_id, tenant }: Pick<GoalRow, 'goal_id' | 'tenant'>): Write {
-  return {
-    sql: `UPDATE goal_runs SET heeded = 1
-          WHERE goal_id = $1 AND tenant = $2 AND judged_at IS NULL AND asks IS NOT NULL`,
-    params: [goal_id, tenant],
-  };
 }
 
 /** The first run that has ended and has no verdict. */

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
+import { isRefusal, NOT_FOUND, type Refusal } from '../../../protocol/errors.ts';
 import { Closed, OneOf } from '../../../protocol/format/schema.ts';
 import {
   GOAL_STATES,
@@ -14,7 +14,7 @@ import {
   ResumeGoalRequest,
 } from '../../../protocol/learning/goals.ts';
 import { CreateRunReply } from '../../../protocol/running/runs.ts';
-import { ListQuery, pageOf, pageRequest } from '../../page.ts';
+import { ListQuery, numberIn, pageFrom, pageOf, pageRequest, readPageById } from '../../page.ts';
 import { type About, answer, reply, route, transact } from '../../request.ts';
 import { startedReply } from '../../started-reply.ts';
 import { evaluationFrom } from './document.ts';
@@ -59,12 +59,8 @@ const listGoals = operation({
   handle: async ({ caller, query }, { goals }) => {
     const page = pageRequest({ ...query, limit: query.limit ?? PAGE });
     if (isRefusal(page)) return page;
-    const found = await goals.list(caller, { state: query.state, before: page.after }, page.limit + 1);
-    const { items, nextCursor } = pageOf(
-      found,
-      page,
-      (goal) => goal,
-      ({ id }) => id,
+    const { items, nextCursor } = await readPageById(page, (before, limit) =>
+      goals.list(caller, { state: query.state, before }, limit),
     );
     return reply(200, { goals: items, ...(nextCursor === undefined ? {} : { nextCursor }) });
   },
@@ -221,10 +217,9 @@ const listGoalEvaluations = operation({
   replies: { 200: GoalEvaluations },
   refusals: [400, 404],
   handle: async ({ caller, params, query }, { goals }) => {
-    const page = pageRequest(query);
+    const page = pageFrom(query, numberIn);
     if (isRefusal(page)) return page;
-    const before = page.after === undefined ? Number.MAX_SAFE_INTEGER : Number(page.after);
-    if (!Number.isSafeInteger(before)) return refuse('validation_error', 'cursor is not one that this host gave out.');
+    const before = page.after ?? Number.MAX_SAFE_INTEGER;
     const found = await goals.evaluations(caller, params.goalId, before, page.limit + 1);
     if (isRefusal(found)) return found;
     return reply(200, {

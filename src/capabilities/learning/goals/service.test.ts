@@ -13,7 +13,7 @@ import {
 import { isRefusal } from '../../../protocol/errors.ts';
 import type { Goal, GoalPlan, GoalRequest } from '../../../protocol/learning/goals.ts';
 import { type Change, changeOf, type Decide, perform, unchanged } from '../../../runtime/change.ts';
-import { sql } from '../../../store/sql.ts';
+import { sql, type Write } from '../../../store/sql.ts';
 import { NODES } from '../../running/nodes/standard.ts';
 import type { Judgement } from '../verifiers/door.ts';
 import { Agreement } from './agreement.ts';
@@ -22,8 +22,9 @@ import { GoalChanges } from './changes.ts';
 import { ContributingRuns, goalRunStarter } from './contributing-runs.ts';
 import { GoalJudging } from './judging.ts';
 import { GoalPlans } from './plans.ts';
+import { noteAnswer, noteEnd, noteQuestion } from './question-records.ts';
 import { GoalReader } from './reader.ts';
-import { GOAL_TABLES, noteEnd } from './records.ts';
+import { GOAL_TABLES } from './records.ts';
 import { SecondJudges } from './second-judge.ts';
 import { GoalService } from './service.ts';
 import { GoalWorker } from './work.ts';
@@ -90,7 +91,7 @@ const handle = (id: string) =>
 
 /** Has a contributing run end, without running it, and its goal's work item handled. */
 async function endRun(goalId: string, runId: string) {
-  await store.commit([noteEnd({ tenant: TENANT, runId }, clock.now())]);
+  await store.commit(noteEnd({ tenant: TENANT, runId }, clock.now()));
   return handle(goalId);
 }
 async function startAndEnd(id: string) {
@@ -131,6 +132,27 @@ describe('a goal', () => {
     expect(await find(id)).toMatchObject({ state: 'escalated' });
     await done(() => goals.resume(ADA, id, 'Try harder'));
     expect(await find(id)).toMatchObject({ state: 'active' });
+  });
+
+  it.each([
+    ['in their order', ['int-1', 'int-2']],
+    ['in another order', ['int-2', 'int-1']],
+  ])('stays escalated until all questions of a run are answered, %s', async (_what, [first, second]) => {
+    const { id } = await create();
+    const run = await start(id);
+    if (isRefusal(run)) throw new Error(run.message);
+    const ref = { tenant: TENANT, runId: run.runId };
+    const stateAfter = async (...writes: Write[]): Promise<string> => {
+      await store.commit(writes);
+      await handle(id);
+      return (await find(id)).state;
+    };
+    expect(await stateAfter(...noteQuestion(ref, 'int-1'))).toBe('escalated');
+    expect(await stateAfter(...noteQuestion(ref, 'int-2'))).toBe('escalated');
+    expect(await stateAfter(...noteAnswer(ref, first!)), 'one is open').toBe('escalated');
+    expect(await stateAfter(...noteAnswer(ref, second!)), 'none is open').toBe('active');
+    const stops = (await logOf(id)).filter((type) => type === 'goal.closed');
+    expect(stops, 'escalated once').toHaveLength(1);
   });
 
   it('is closed when its time is over', async () => {
@@ -178,6 +200,31 @@ describe('the arm of a goal', () => {
     expect(await schedules.find(ADA, own.id)).toMatchObject({ belongsTo: `goal:${id}`, enabled: true });
     await done(() => goals.abandon(ADA, id));
     expect(await schedules.find(ADA, own.id)).toMatchObject({ enabled: false });
+  });
+
+  it('that is spent stays a stall when the goal is changed, until the goal has another arm', async () => {
+    const own = await done(() => schedules.create(ADA, { workflowId: work.id, cron: '0 * * * *' }));
+    const { id } = await create({ continuation: { mode: 'schedule', armRef: own.id } });
+    const stallOf = async () => (await reader.load(ADA.subject, id))?.stall;
+    const setNext = (at: number | null) =>
+      store.commit([{ sql: 'UPDATE schedules SET next_run_at = $1 WHERE schedule_id = $2', params: [at, own.id] }]);
+    await setNext(null);
+    await handle(id);
+    const spent = await stallOf();
+    expect(spent).toMatchObject({ status: 'no-arm' });
+    clock.advance(1_000);
+    await done(() => goals.edit(ADA, id, { objective: 'Get it done this week' }));
+    expect(await stallOf(), 'reworded').toEqual(spent);
+    await done(() => goals.setPlan(ADA, id, PLAN));
+    expect(await stallOf(), 'planned').toEqual(spent);
+    await setNext(clock.now() + 60_000);
+    await done(() => goals.edit(ADA, id, { objective: 'Get it done this month' }));
+    expect(await stallOf(), 'armed again').toBeUndefined();
+    await setNext(null);
+    await handle(id);
+    expect(await stallOf(), 'spent again').toMatchObject({ status: 'no-arm' });
+    await done(() => goals.edit(ADA, id, { continuation: { mode: 'schedule' } }));
+    expect(await stallOf(), 'with another arm').toBeUndefined();
   });
 
   it('starts one run at a time, and its start conflicts with a change of the goal', async () => {

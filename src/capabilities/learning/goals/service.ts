@@ -94,6 +94,10 @@ export class GoalService implements Goals {
     return this.#parts.reader.list(subject, filter, limit);
   }
 
+  completions({ subject }: Caller, filter: GoalFilter, limit: number): Promise<Pick<Goal, 'id' | 'completion'>[]> {
+    return this.#parts.reader.completions(subject, filter, limit);
+  }
+
   async edit(caller: Caller, goalId: string, edit: GoalEdit): Promise<Change<Goal> | Refusal> {
     const goal = await this.#load(caller, goalId);
     if (isRefusal(goal)) return goal;
@@ -224,12 +228,20 @@ export class GoalService implements Goals {
     const arm = rearms || state !== 'active' ? armed?.arm : move.after.arm;
     const at = this.#host.runtime.clock.now();
     const ready: HeldGoal = { ...move.after, plan: move.after.plan ?? armed?.plan, arm };
-    const after: HeldGoal = { ...ready, stall: stallAfter(goal, ready, at) };
+    const after: HeldGoal = { ...ready, stall: await this.#stallAfter(goal, ready, at) };
     if (move.action === 'goal.resume' && after.stall) return refuseUnarmed(after.stall);
     const moved = await changes.move(goal, { ...move, after, at, actor: subject.principal });
     if (isRefusal(moved)) return moved;
     const shown = await reader.document({ ...after, row: { ...after.row, updated_at: at } });
     return withResult(and(moved, ...(armed ? [armed.change] : [])), () => shown);
+  }
+
+  /** Why the goal stands still after a change. A judge that takes long still does, and so does an arm that is spent. */
+  async #stallAfter({ stall: before, arm }: HeldGoal, after: HeldGoal, at: number): Promise<Stall | undefined> {
+    const stall = stallWithoutArm(after, before?.at ?? at);
+    if (stall || before?.status === 'judging') return stall ?? before;
+    const isSpent = before?.status === 'no-arm' && after.arm !== undefined && after.arm.ref === arm?.ref;
+    return isSpent && !(await this.#parts.arms.isArmed(after)) ? before : undefined;
   }
 
   #insert(goal: HeldGoal): Change<Goal> {
@@ -320,11 +332,6 @@ function namesOf({ subject: { principal, person } }: Pick<Caller, 'subject'>): s
 
 function withAuthor({ authors = [] }: HeldGoal, caller: Caller): string[] {
   return [...new Set([...authors, ...namesOf(caller)])];
-}
-
-/** Why the goal stands still after a change. A judge that takes long still does. */
-function stallAfter({ stall: before }: HeldGoal, after: HeldGoal, at: number): Stall | undefined {
-  return stallWithoutArm(after, before?.at ?? at) ?? (before?.status === 'judging' ? before : undefined);
 }
 
 function refuseUnarmed({ reason }: Stall): Refusal {

@@ -9,8 +9,9 @@ import type { Arms } from './arms.ts';
 import type { GoalChanges, GoalMove } from './changes.ts';
 import type { Escalation, HeldGoal } from './document.ts';
 import type { GoalJudging, Step } from './judging.ts';
+import { findQuestion, markQuestionsSeen } from './question-records.ts';
 import type { GoalReader } from './reader.ts';
-import { findGoalRun, findQuestion, findUnjudged, type GoalRunRow, markQuestionsSeen } from './records.ts';
+import { findGoalRun, findUnjudged, type GoalRunRow } from './records.ts';
 import { stallWithoutArm } from './standing.ts';
 
 const STEPS_MAX = 100;
@@ -95,11 +96,11 @@ export class GoalWorker {
     return isRefusal(moved) ? moved : and(moved, armed.change);
   }
 
-  /** Whether the question was answered, or the verdict decided, that the goal waits for. */
+  /** Whether every question of the run was answered, or the verdict decided, that the goal waits for. */
   async #isAnswered(tenant: string, { reason, runId, interruptId }: Escalation): Promise<boolean> {
     if (runId === undefined || (reason !== 'second-judge' && interruptId === undefined)) return false;
     const [asking] = await this.#read(findGoalRun({ tenant, runId }));
-    return reason === 'second-judge' ? asking?.expected != null : asking?.asks !== interruptId;
+    return reason === 'second-judge' ? asking?.expected != null : asking?.asks == null;
   }
 
   #escalateFor(goal: HeldGoal, { run_id: runId, asks }: GoalRunRow): Promise<Change<Step> | Refusal> {

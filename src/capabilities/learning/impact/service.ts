@@ -1,5 +1,4 @@
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
-import type { Goal } from '../../../protocol/learning/goals.ts';
 import type { ProposalImpact } from '../../../protocol/learning/impact.ts';
 import { rubricOf } from '../../../protocol/learning/verifiers.ts';
 import type { WorkflowDefinition } from '../../../protocol/running/workflows.ts';
@@ -9,12 +8,12 @@ import type { Packs } from '../../ai/packs/door.ts';
 import type { Host } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
 import type { Workflows } from '../../running/workflows/door.ts';
-import { nextSlot, type Schedules } from '../../starting/schedules/door.ts';
+import { type Schedules, slotCount } from '../../starting/schedules/door.ts';
 import type { Goals } from '../goals/door.ts';
 import type { ProposalRow, Proposals } from '../proposals/door.ts';
 import type { Impact } from './door.ts';
 import { countRunsSince } from './records.ts';
-import { agentUses, goalUses, promptUses, type Use, verifierUses } from './uses.ts';
+import { agentUses, goalUses, promptUses, promptUsesOfAgents, type Use, verifierUses } from './uses.ts';
 
 const WEEK_MS = 7 * 24 * 60 * 60_000;
 /** Workflows, agents and schedules that are looked at. */
@@ -22,7 +21,8 @@ const WORKFLOWS_MAX = 2_000;
 const AGENTS_MAX = 1_000;
 const SCHEDULES_MAX = 200;
 const GOALS_MAX = 1_000;
-const SLOTS_MAX = 10_000;
+/** Workflows or goals that are read at once: each may have a megabyte. */
+const PAGE = 50;
 
 /** The services that tell what exists. */
 interface ImpactNeeds {
@@ -30,7 +30,7 @@ interface ImpactNeeds {
   readonly workflows: Pick<Workflows, 'list'>;
   readonly packs: Pick<Packs, 'agents'>;
   readonly schedules: Pick<Schedules, 'list'>;
-  readonly goals: Pick<Goals, 'list'> | undefined;
+  readonly goals: Pick<Goals, 'completions'> | undefined;
 }
 
 /** The members of artifacts that name what they are. */
@@ -45,6 +45,8 @@ interface Named {
 interface Reach {
   readonly changes: readonly string[];
   readonly uses: readonly Use[];
+  /** Whether there are more workflows than were looked at. */
+  readonly isPartial: boolean;
 }
 
 /** Tells what applying a proposal would change for what exists already. */
@@ -60,9 +62,7 @@ export class ImpactService implements Impact {
   async of(caller: Caller, proposalId: string): Promise<ProposalImpact | Refusal> {
     const row = await this.#needs.proposals.find(caller.subject, proposalId);
     if (isRefusal(row)) return row;
-    const registered = await this.#needs.workflows.list(caller, FIRST, WORKFLOWS_MAX + 1);
-    const definitions = registered.slice(0, WORKFLOWS_MAX).map(({ definition }) => definition);
-    const { changes, uses } = await this.#reach(caller, row, definitions);
+    const { changes, uses, isPartial } = await this.#reach(caller, row);
     const following = uses.filter(({ isPinned }) => !isPinned).map(({ use }) => use);
     const workflowIds = [...new Set(following.flatMap(({ kind, id }) => (kind === 'workflow' ? [id] : [])))];
     const added = row.kind === 'automation' ? this.#runsPerWeek(row.text) : undefined;
@@ -73,34 +73,65 @@ export class ImpactService implements Impact {
       pinned: uses.filter(({ isPinned }) => isPinned).map(({ use }) => use),
       runsLastWeek: await this.#runsLastWeek(caller, workflowIds),
       ...(added === undefined ? {} : { addedRunsPerWeek: added }),
-      ...(registered.length > WORKFLOWS_MAX ? { isPartial: true } : {}),
+      ...(isPartial ? { isPartial: true } : {}),
     };
   }
 
   /** Chains are copied when somebody uses them, and an automation is a schedule of its own: nothing refers to either. */
-  async #reach(caller: Caller, row: ProposalRow, definitions: readonly WorkflowDefinition[]): Promise<Reach> {
+  async #reach(caller: Caller, row: ProposalRow): Promise<Reach> {
     const artifact = JSON.parse(row.text) as Named;
     if (row.kind === 'prompt-template') {
       const verifierId = rubricOf(artifact);
-      if (verifierId !== undefined) return this.#reachOfRubric(caller, verifierId, definitions);
+      if (verifierId !== undefined) return this.#reachOfRubric(caller, verifierId);
       const agents = (await this.#needs.packs.agents(caller.subject, AGENTS_MAX)).map(({ manifest }) => manifest);
       const { templateId } = artifact;
-      return { changes: [`prompt:${templateId}`], uses: promptUses(templateId, definitions, agents) };
+      const ofAgents = promptUsesOfAgents(templateId, agents);
+      const found = await this.#usesInWorkflows(caller, (page) => promptUses(templateId, page, ofAgents));
+      return { changes: [`prompt:${templateId}`], ...found, uses: [...ofAgents, ...found.uses] };
     }
     if (row.kind === 'agent-pack') {
       const agentIds = (artifact.agents ?? []).map(({ agentId }) => agentId);
-      return { changes: agentIds.map((agentId) => `agent:${agentId}`), uses: agentUses(agentIds, definitions) };
+      const found = await this.#usesInWorkflows(caller, (page) => agentUses(agentIds, page));
+      return { changes: agentIds.map((agentId) => `agent:${agentId}`), ...found };
     }
-    return { changes: row.kind === 'automation' ? [] : [`pack:${artifact.name}`], uses: [] };
+    return { changes: row.kind === 'automation' ? [] : [`pack:${artifact.name}`], uses: [], isPartial: false };
   }
 
-  async #reachOfRubric(caller: Caller, verifierId: string, definitions: readonly WorkflowDefinition[]): Promise<Reach> {
-    const goals: Goal[] = [];
-    for (const state of ['active', 'escalated'] as const) {
-      goals.push(...((await this.#needs.goals?.list(caller, { state }, GOALS_MAX)) ?? []));
+  async #reachOfRubric(caller: Caller, verifierId: string): Promise<Reach> {
+    const found = await this.#usesInWorkflows(caller, (page) => verifierUses(verifierId, page));
+    const ofGoals: Use[] = [];
+    for (const state of ['active', 'escalated'] as const)
+      ofGoals.push(...(await this.#goalUses(caller, verifierId, state)));
+    return { changes: [`verifier:${verifierId}`], ...found, uses: [...found.uses, ...ofGoals] };
+  }
+
+  /** The uses in the workflows of the caller, which are read page by page. */
+  async #usesInWorkflows(
+    caller: Caller,
+    usesIn: (definitions: readonly WorkflowDefinition[]) => Use[],
+  ): Promise<Pick<Reach, 'uses' | 'isPartial'>> {
+    const uses: Use[] = [];
+    let after = FIRST;
+    for (let seen = 0; seen < WORKFLOWS_MAX; seen += PAGE) {
+      const page = await this.#needs.workflows.list(caller, after, PAGE);
+      uses.push(...usesIn(page.map(({ definition }) => definition)));
+      const last = page.at(-1);
+      if (!last || page.length < PAGE) return { uses, isPartial: false };
+      after = { updatedAt: last.updatedAt, workflowId: last.definition.id };
     }
-    const uses = [...verifierUses(verifierId, definitions), ...goalUses(verifierId, goals)];
-    return { changes: [`verifier:${verifierId}`], uses };
+    return { uses, isPartial: (await this.#needs.workflows.list(caller, after, 1)).length > 0 };
+  }
+
+  async #goalUses(caller: Caller, verifierId: string, state: 'active' | 'escalated'): Promise<Use[]> {
+    const uses: Use[] = [];
+    let before: string | undefined;
+    for (let seen = 0; seen < GOALS_MAX; seen += PAGE) {
+      const page = (await this.#needs.goals?.completions(caller, { state, before }, PAGE)) ?? [];
+      uses.push(...goalUses(verifierId, page));
+      if (page.length < PAGE) break;
+      before = page.at(-1)?.id;
+    }
+    return uses;
   }
 
   async #schedulesOf(caller: Caller, workflowIds: readonly string[]): Promise<ProposalImpact['affected']> {
@@ -125,15 +156,9 @@ export class ImpactService implements Impact {
   /** How often a schedule would fire in the next seven days. */
   #runsPerWeek(text: string): number {
     const { cron, timezone = 'UTC' } = JSON.parse(text) as { cron?: string; timezone?: string };
-    const end = this.#host.runtime.clock.now() + WEEK_MS;
-    let count = 0;
-    let at: number | undefined = end - WEEK_MS;
-    while (cron !== undefined && count < SLOTS_MAX) {
-      at = nextSlot({ cron, timezone }, at);
-      if (at === undefined || at > end) return count;
-      count++;
-    }
-    return cron === undefined ? 1 : count;
+    if (cron === undefined) return 1;
+    const now = this.#host.runtime.clock.now();
+    return slotCount({ cron, timezone }, now, now + WEEK_MS);
   }
 }
 

@@ -14,18 +14,22 @@ export interface Use {
 
 type AgentPrompts = Pick<AgentManifest, 'agentId' | 'promptOverrides'>;
 
-/** The uses of a prompt template: by nodes, by the defaults of workflows, by agents, and by nodes that use such an agent. */
-export function promptUses(
-  templateId: string,
-  definitions: readonly WorkflowDefinition[],
-  agents: readonly AgentPrompts[],
-): Use[] {
-  const ofAgents = agents.flatMap(({ agentId, promptOverrides = {} }) =>
+/** The uses of a prompt template by agents. */
+export function promptUsesOfAgents(templateId: string, agents: readonly AgentPrompts[]): Use[] {
+  return agents.flatMap(({ agentId, promptOverrides = {} }) =>
     refsTo(templateId, Object.values(promptOverrides)).map(({ ref, isPinned }) => ({
       use: { kind: 'agent' as const, id: agentId, ref },
       isPinned,
     })),
   );
+}
+
+/** The uses of a prompt template in workflows: by nodes, by defaults, and by nodes that use an agent which uses it. */
+export function promptUses(
+  templateId: string,
+  definitions: readonly WorkflowDefinition[],
+  ofAgents: readonly Use[],
+): Use[] {
   const following = ofAgents.filter(({ isPinned }) => !isPinned).map(({ use }) => use.id);
   const ofNodes = definitions.flatMap(({ id, nodes, defaults }) => {
     const byDefault = refsTo(templateId, Object.values(defaults?.promptRefs ?? {}));
@@ -41,7 +45,7 @@ export function promptUses(
     use: { ...use, ref: `prompt:${templateId}`, via: use.ref },
     isPinned,
   }));
-  return [...ofAgents, ...ofNodes, ...throughAgents];
+  return [...ofNodes, ...throughAgents];
 }
 
 /** The nodes that use some agents. A version after the name, as in `name@1.0.0`, pins it. */
@@ -70,7 +74,7 @@ export function verifierUses(verifierId: string, definitions: readonly WorkflowD
 }
 
 /** The goals that are judged by a verifier and are not over. */
-export function goalUses(verifierId: string, goals: readonly Goal[]): Use[] {
+export function goalUses(verifierId: string, goals: readonly Pick<Goal, 'id' | 'completion'>[]): Use[] {
   return goals.flatMap(({ id, completion: { check, verifierRef } }) => {
     const isPinned = check === 'verifier' ? pinOf(verifierId, verifierRef) : undefined;
     return isPinned === undefined ? [] : [{ use: { kind: 'goal' as const, id, ref: String(verifierRef) }, isPinned }];

@@ -61,6 +61,18 @@ describe('a calendar', () => {
     expect(calendar.next[0]).toBe('2026-11-01T07:30:00.000Z');
   });
 
+  it('of a dense schedule has a firing beside the newest start too', () => {
+    const starts = ['2026-10-26T07:25:20Z', '2026-10-23T06:34:00Z'].map((text) => ({ runId: text, at: at(text) }));
+    const artifact = { workflowId: 'w', cron: '*/2 * * * *' };
+    const calendar = calendarOf(artifact, starts, at('2026-11-01T00:00:00Z'));
+    expect(calendar.starts).toMatchObject([
+      { firing: '2026-10-26T07:26:00.000Z', minutesLater: 1 },
+      { firing: '2026-10-23T06:34:00.000Z', minutesLater: 0 },
+    ]);
+    expect(calendar.unmatched).toHaveLength(50);
+    expect(calendar.unmatched[0]).toBe('2026-10-23T09:36:00.000Z');
+  });
+
   it('of a single firing has that one, and of a past one none', () => {
     const once = { workflowId: 'w', runAt: '2026-12-24T18:00:00Z' };
     expect(calendarOf(once, [], at('2026-11-01T00:00:00Z')).next).toEqual(['2026-12-24T18:00:00.000Z']);

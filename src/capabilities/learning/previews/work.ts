@@ -176,7 +176,7 @@ export class PreviewWorker {
 
 /** Failures that say nothing about the draft. */
 const CUTS: Readonly<Record<string, string>> = {
-  budget_model_denied: 'a model has no configured price, so no budget can limit it',
+  budget_model_denied: 'a model has no price, so no budget can limit it: set one under prices in CAPSTAN_MODELS',
   [SOURCE_MISSING.code]: 'the run came to a step of which its source has no record',
   preview_suppressed: 'the run came to something that a preview does not do',
 };

@@ -25,6 +25,7 @@ import {
   openGate,
   timeoutOf,
 } from './gate.ts';
+import { insertInstalled } from './installation-records.ts';
 import type { Installers } from './installers/index.ts';
 import type { Installation, ProposedArtifact } from './installers/installer.ts';
 import { moveProposal, type ProposalDecision } from './moves.ts';
@@ -34,7 +35,6 @@ import {
   type AuthorRow,
   findProposal,
   findProposalOfRun,
-  insertInstalled,
   listAuthors,
   type ProposalRow,
   updateProposal,

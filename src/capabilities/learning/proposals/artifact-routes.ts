@@ -39,7 +39,7 @@ const listInstalled = operation({
   handle: async ({ caller, query }, { proposals }) => {
     const page = pageRequest(query);
     if (isRefusal(page)) return page;
-    const rows = await proposals.installed(caller.subject, page.after, page.limit + 1);
+    const rows = await proposals.installedSummaries(caller.subject, page.after, page.limit + 1);
     return reply(
       200,
       pageOf(rows, page, installedSummary, ({ ref }) => ref),

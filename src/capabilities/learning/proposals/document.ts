@@ -4,7 +4,8 @@ import type { Proposal } from '../../../protocol/learning/proposals.ts';
 import { REVIEW } from '../../../runtime/management-workflows.ts';
 import type { Fate } from './door.ts';
 import { factsOf } from './facts.ts';
-import type { InstalledRow, ProposalRow, RevisionRow } from './records.ts';
+import type { InstalledSummaryRow } from './installation-records.ts';
+import type { ProposalRow, RevisionRow } from './records.ts';
 import { diffOfTexts } from './text-diff.ts';
 
 /** The author of drafts. */
@@ -115,7 +116,7 @@ function gateDocument({ approvalId, requestedAt, expiresAt, data, grantedBy }: O
 }
 
 /** An installed artifact without its text. */
-export function installedSummary(row: InstalledRow): object {
+export function installedSummary(row: InstalledSummaryRow): object {
   return defined({
     ref: row.ref,
     kind: row.kind,

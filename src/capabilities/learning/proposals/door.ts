@@ -6,12 +6,12 @@ import type { Subject } from '../../../runtime/run-row.ts';
 import type { Visibility } from '../../../store/log.ts';
 import { door } from '../../capability.ts';
 import type { EarlierRejection, ProposalFacts } from './facts.ts';
-import type { Installation } from './installation-records.ts';
-import type { InstalledRow, ProposalFilter, ProposalRow } from './records.ts';
+import type { Installation, InstalledRow } from './installation-records.ts';
+import type { ProposalFilter, ProposalRow } from './records.ts';
 
 export { factsOf } from './facts.ts';
-export type { Installation } from './installation-records.ts';
-export type { InstalledRow, ProposalFilter, ProposalRow } from './records.ts';
+export type { Installation, InstalledRow } from './installation-records.ts';
+export type { ProposalFilter, ProposalRow } from './records.ts';
 export { KNOWN_EVIDENCE, TOO_MANY_PENDING } from './rules.ts';
 
 /** Proposals: what was learnt from runs, without effect until a person applies it. */

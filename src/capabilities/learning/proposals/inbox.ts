@@ -3,13 +3,12 @@ import type { InboxSource } from '../../people/inbox/door.ts';
 import type { InterruptLinks } from '../../people/interrupts/door.ts';
 import { factsOf } from './facts.ts';
 import { ACTIVATION_SCOPE } from './gate.ts';
-import { listPending, type ProposalRow, proposalsOfRuns } from './records.ts';
+import { listPending, type PendingRow, type ProposalRow, proposalsOfRuns } from './records.ts';
 
 /** Pending proposals, for callers that may read proposals. */
 export function pendingProposals(store: Store): InboxSource {
-  return async ({ subject, scopes }, before, limit) => {
-    if (!scopes.has('proposals:read')) return [];
-    const rows = await store.read<ProposalRow>(listPending(subject, before, limit));
+  const list: InboxSource['list'] = async ({ subject }, before, limit) => {
+    const rows = await store.read<PendingRow>(listPending(subject, before, limit));
     return rows.map((row) => ({
       kind: 'proposal',
       id: row.proposal_id,
@@ -23,6 +22,7 @@ export function pendingProposals(store: Store): InboxSource {
       requiredScope: ACTIVATION_SCOPE,
     }));
   };
+  return { kinds: ['proposal'], scope: 'proposals:read', list };
 }
 
 /** The gates of proposals are answered on the page of the proposal. */

@@ -299,7 +299,20 @@ export function listProposals(
   };
 }
 
-/** Pending proposals, most recently changed first, from a position on. */
+/** A pending proposal without its artifact. */
+export type PendingRow = Pick<ProposalRow, (typeof PENDING)[number]>;
+
+const PENDING = [
+  'proposal_id',
+  'run_id',
+  'workspace',
+  'kind',
+  'facts',
+  'updated_at',
+  'sha256',
+] as const satisfies readonly (keyof ProposalRow)[];
+
+/** Pending proposals without their artifacts, most recently changed first, from a position on. */
 export function listPending(
   { tenant, workspace }: Visibility,
   before: { readonly at: number; readonly id: string } | undefined,
@@ -313,7 +326,8 @@ export function listPending(
     where.push(`(proposals.updated_at, proposals.proposal_id) < (${place})`);
   }
   return {
-    sql: `${WHOLE} WHERE ${where.join(' AND ')}
+    sql: `SELECT ${PENDING.join(', ')} FROM proposals JOIN proposal_revisions USING (proposal_id, revision)
+          WHERE ${where.join(' AND ')}
           ORDER BY proposals.updated_at DESC, proposals.proposal_id DESC LIMIT $${params.push(limit)}`,
     params,
   };
@@ -326,43 +340,6 @@ export function proposalsOfRuns(tenant: string, runIds: readonly string[]): Stat
     tenant,
     ...runIds,
   );
-}
-
-/** An artifact that a proposal installed. */
-export interface InstalledRow {
-  readonly ref: string;
-  readonly tenant: string;
-  readonly workspace: string | null;
-  readonly kind: ArtifactKind;
-  readonly proposal_id: string;
-  readonly text: string;
-  readonly sha256: string;
-  readonly replaces: string | null;
-  readonly undo: string;
-  readonly installed_by: string;
-  readonly installed_at: number;
-}
-
-const INSTALLED = [
-  'ref',
-  'tenant',
-  'workspace',
-  'kind',
-  'proposal_id',
-  'text',
-  'sha256',
-  'replaces',
-  'undo',
-  'installed_by',
-  'installed_at',
-] as const satisfies readonly (keyof InstalledRow)[];
-
-/** Records an installed artifact. */
-export function insertInstalled(row: InstalledRow): Write {
-  return {
-    sql: `INSERT INTO installed_artifacts (${INSTALLED.join(', ')}) VALUES ${placeholders(1, INSTALLED.length)}`,
-    params: INSTALLED.map((column) => row[column]),
-  };
 }
 
 /** The workflow whose automations are installed one after the other. */
@@ -385,34 +362,6 @@ export function countInstallation({ tenant, workflowId }: AutomationTarget, know
     params: [tenant, workflowId, known],
     expect: 1,
     expectation: 'revision',
-  };
-}
-
-/** Marks an artifact as uninstalled. Expects (`artifact`) that it was not before. */
-export function markUninstalled({ ref, tenant }: InstalledRow, at: number): Write {
-  return {
-    sql: `UPDATE installed_artifacts SET uninstalled_at = $1
-          WHERE ref = $2 AND tenant = $3 AND uninstalled_at IS NULL`,
-    params: [at, ref, tenant],
-    expect: 1,
-    expectation: 'artifact',
-  };
-}
-
-/** Installed artifacts, newest first. */
-export function listInstalled(
-  { tenant, workspace }: Visibility,
-  { ref, before }: { readonly ref?: string; readonly before?: string | undefined },
-  limit: number,
-): Statement {
-  const params: Param[] = [tenant];
-  const where = ['tenant = $1', 'uninstalled_at IS NULL'];
-  if (workspace !== undefined) where.push(`workspace = $${params.push(workspace)}`);
-  if (ref !== undefined) where.push(`ref = $${params.push(ref)}`);
-  if (before !== undefined) where.push(`ref < $${params.push(before)}`);
-  return {
-    sql: `SELECT * FROM installed_artifacts WHERE ${where.join(' AND ')} ORDER BY ref DESC LIMIT $${params.push(limit)}`,
-    params,
   };
 }
 

@@ -12,7 +12,7 @@ import {
   ReviseProposalRequest,
 } from '../../../protocol/learning/proposals.ts';
 import { CONSOLE_HEADER } from '../../../protocol/operations/console-header.ts';
-import { ListQuery, pageOf, pageRequest } from '../../page.ts';
+import { ListQuery, pageRequest, readPage } from '../../page.ts';
 import { type Reply, reply, route, transact } from '../../request.ts';
 import type { AppliedProposal as Applied } from './activation.ts';
 import { proposalText } from './document.ts';
@@ -48,14 +48,11 @@ const list = operation({
     const { state, kind, limit = PAGE } = query;
     const page = pageRequest({ ...query, limit });
     if (isRefusal(page)) return page;
-    const filter = { state, kind, before: page.after };
-    const rows = await proposals.list(caller.subject, filter, page.limit + 1);
-    const { items: shown, nextCursor } = pageOf(
-      rows,
-      page,
-      (row) => row,
-      ({ proposal_id }) => proposal_id,
-    );
+    const { items: shown, nextCursor } = await readPage(page, {
+      read: (before, rows) => proposals.list(caller.subject, { state, kind, before }, rows),
+      show: (row) => row,
+      positionOf: ({ proposal_id }) => proposal_id,
+    });
     const more = nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(nextCursor)}`;
     await proposals.views.note(caller, shown);
     return { status: 200, text: `{"proposals":[${shown.map(proposalText).join(',')}]${more}}` };

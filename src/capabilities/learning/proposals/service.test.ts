@@ -15,7 +15,7 @@ import { type ManagementAnswer, resolverOf } from '../../people/interrupts/door.
 import type { Caller } from '../../request.ts';
 import type { Schedules } from '../../starting/schedules/door.ts';
 import { KNOWN_EVIDENCE, TOO_MANY_PENDING } from './door.ts';
-import { PROPOSAL_TABLES, type ProposalRow } from './records.ts';
+import { listPending, type PendingRow, PROPOSAL_TABLES, type ProposalRow } from './records.ts';
 import { ProposalService } from './service.ts';
 import type { ProposalSettings } from './settings.ts';
 
@@ -125,6 +125,25 @@ describe('a workspace', () => {
     expect(await draftIn('north')).toMatchObject({ state: 'draft' });
     expect(await draftIn('north')).toBe(TOO_MANY_PENDING);
     expect(await draftIn('south')).toMatchObject({ state: 'draft' });
+  });
+});
+
+describe('a list', () => {
+  it('of proposals that wait has no artifacts', async () => {
+    const { id } = await drafted();
+    const rows = await runtime.store.read<PendingRow>(listPending(owner.subject, undefined, 1_000));
+    expect(rows.map(({ proposal_id }) => proposal_id)).toContain(id);
+    expect(Object.keys(rows[0]!)).not.toContain('text');
+  });
+
+  it('of installed artifacts has no texts', async () => {
+    const { id } = await drafted();
+    await done(() => serviceWith({ activation: 'direct-rbac' }).apply(ada, id));
+    const rows = await proposals.installedSummaries(owner.subject, undefined, 1_000);
+    const { text, undo, ...row } = (await proposals.installed(owner.subject, undefined, 1))[0]!;
+    expect(rows[0]).toEqual(row);
+    expect(row.proposal_id).toBe(id);
+    expect([text, undo].every((each) => each.length > 0)).toBe(true);
   });
 });
 

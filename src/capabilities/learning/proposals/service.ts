@@ -15,19 +15,25 @@ import type { Draft, Fate, Proposals } from './door.ts';
 import { draftProposal } from './drafting.ts';
 import { factsOf } from './facts.ts';
 import { closeRevisedGate, endUnapplied, gateOf } from './gate.ts';
-import { findInstallation, type Installation, listInstalledSince } from './installation-records.ts';
+import {
+  findInstallation,
+  type Installation,
+  type InstalledRow,
+  type InstalledSummaryRow,
+  listInstalled,
+  listInstalledSince,
+  markUninstalled,
+  summarizeInstalled,
+} from './installation-records.ts';
 import { type Installers, type InstallTargets, installersFor } from './installers/index.ts';
 import { moveProposal, type ProposalDecision } from './moves.ts';
 import type { NamedArtifact } from './named-artifact.ts';
 import { type NotificationTargets, ProposalNotifications } from './notifications.ts';
 import {
   findProposal,
-  type InstalledRow,
   insertRevision,
-  listInstalled,
   listProposals,
   listRevisions,
-  markUninstalled,
   measureRevisions,
   type ProposalFilter,
   type ProposalRow,
@@ -164,6 +170,11 @@ export class ProposalService implements Proposals {
 
   installed(from: Visibility, before: string | undefined, limit: number): Promise<InstalledRow[]> {
     return this.#store.read<InstalledRow>(listInstalled(from, { before }, limit));
+  }
+
+  /** What `installed` has, without the texts. */
+  installedSummaries(from: Visibility, before: string | undefined, limit: number): Promise<InstalledSummaryRow[]> {
+    return this.#store.read<InstalledSummaryRow>(summarizeInstalled(from, before, limit));
   }
 
   async installation(from: Visibility, proposalId: string): Promise<Installation | undefined> {

@@ -11,8 +11,6 @@ import { type ComparedRow, runsBetween } from './records.ts';
 const RUNS_MAX = 500;
 /** Runs whose costs are added up. */
 const COSTED_MAX = 200;
-const CORRECTIONS_PER_PAGE = 500;
-const PAGES_MAX = 40;
 
 /** A time, and the one at which it ends. */
 type Span = readonly [from: number, to: number];
@@ -24,7 +22,7 @@ export interface SeenWindow extends WindowFigures {
 
 /** What others know about runs. */
 interface FigureNeeds {
-  readonly feedback: Pick<Feedback, 'opinions' | 'corrections'> | undefined;
+  readonly feedback: Pick<Feedback, 'opinions' | 'corrected'> | undefined;
   readonly costs: Pick<Costs, 'of'>;
 }
 
@@ -40,26 +38,17 @@ export class FigureReader {
     this.#costs = costs;
   }
 
-  /** The figures of each window. Corrections are read once, for both. */
+  /** The figures of each window. */
   async of(
     from: Visibility,
     workflowIds: readonly string[],
     before: Span,
     after: Span,
   ): Promise<readonly [SeenWindow, SeenWindow]> {
-    const corrected = await this.#correctedSince(from.tenant, before[0]);
-    return [
-      await this.#window(from, workflowIds, before, corrected),
-      await this.#window(from, workflowIds, after, corrected),
-    ];
+    return [await this.#window(from, workflowIds, before), await this.#window(from, workflowIds, after)];
   }
 
-  async #window(
-    from: Visibility,
-    workflowIds: readonly string[],
-    [start, end]: Span,
-    corrected: ReadonlySet<string>,
-  ): Promise<SeenWindow> {
+  async #window(from: Visibility, workflowIds: readonly string[], [start, end]: Span): Promise<SeenWindow> {
     const ids = [firstIdAt(start, RUN_PREFIX), firstIdAt(end, RUN_PREFIX)] as const;
     const rows =
       workflowIds.length === 0
@@ -67,7 +56,8 @@ export class FigureReader {
         : await this.#runtime.store.read<ComparedRow>(runsBetween(from, workflowIds, ids, RUNS_MAX));
     const runIds = rows.map(({ run_id }) => run_id);
     const failed = rows.filter(({ status }) => status === 'failed').map(({ run_id }) => run_id);
-    const wrong = runIds.filter((runId) => corrected.has(runId));
+    const corrected = await this.#feedback?.corrected(from.tenant, runIds);
+    const wrong = runIds.filter((runId) => corrected?.has(runId));
     const opinions = runIds.length === 0 ? undefined : await this.#feedback?.opinions(from.tenant, runIds);
     return {
       runs: rows.length,
@@ -77,18 +67,5 @@ export class FigureReader {
       costs: await knownCosts(this.#costs, from.tenant, runIds.slice(0, COSTED_MAX)),
       badRunIds: [...new Set([...wrong, ...failed])],
     };
-  }
-
-  async #correctedSince(tenant: string, since: number): Promise<ReadonlySet<string>> {
-    const runIds = new Set<string>();
-    let after = { created_at: since, annotation_id: '' };
-    for (let page = 0; this.#feedback && page < PAGES_MAX; page++) {
-      const rows = await this.#feedback.corrections(tenant, after, CORRECTIONS_PER_PAGE);
-      for (const { run_id } of rows) runIds.add(run_id);
-      const last = rows.at(-1);
-      if (!last || rows.length < CORRECTIONS_PER_PAGE) break;
-      after = last;
-    }
-    return runIds;
   }
 }

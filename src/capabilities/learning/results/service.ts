@@ -27,7 +27,7 @@ interface ResultNeeds {
   readonly prompts: Pick<Prompts, 'find' | 'versions'>;
   readonly packs: Pick<Packs, 'current' | 'find' | 'versions'>;
   readonly costs: Pick<Costs, 'of'>;
-  readonly feedback: Pick<Feedback, 'opinions' | 'corrections'> | undefined;
+  readonly feedback: Pick<Feedback, 'opinions' | 'corrected'> | undefined;
 }
 
 /** An effect, and the runs after the change that were not good. */

@@ -3,7 +3,7 @@ import { RUN_PREFIX } from '../../../runtime/creation.ts';
 import { factsOf } from '../../../runtime/run-row.ts';
 import { timeOf } from '../../../system/ids.ts';
 import { REDACTED, redactValue } from '../../../system/redaction.ts';
-import { nextSlot } from '../../starting/schedules/door.ts';
+import { slotCount } from '../../starting/schedules/door.ts';
 import {
   BEGINNING_MIN,
   type Draft,
@@ -109,17 +109,11 @@ async function monthlyCost(
   const total = costs.reduce((sum, cost) => sum + cost, 0);
   if (total === 0) return 0;
   const now = runtime.clock.now();
-  let firings = 0;
-  for (let at = nextSlot(when, now); at !== undefined && at < now + MONTH_MS && firings < FIRINGS_MAX; ) {
-    firings++;
-    at = nextSlot(when, at);
-  }
+  const firings = slotCount(when, now, now + MONTH_MS);
   return (total / costs.length) * firings;
 }
 
 const MONTH_MS = 30 * 24 * 60 * 60_000;
-/** Firings that are counted: every minute of a month. */
-const FIRINGS_MAX = 43_200;
 
 function inCents(usd: number): string {
   return usd < 0.01 ? usd.toPrecision(1) : usd.toFixed(2);

@@ -1,3 +1,4 @@
+import type { EventType } from '../../../protocol/running/events.ts';
 import type { Visibility } from '../../../store/log.ts';
 import { type Param, placeholders, type Statement, sql } from '../../../store/sql.ts';
 import type { ShapeRow } from './records.ts';
@@ -230,5 +231,25 @@ export function runsOfUse(
   return query.statement(
     (where) => `SELECT agents.run_id, MIN(node_id) AS node_id, MIN(workflow_id) AS workflow_id FROM ${USED}
       WHERE ${where} GROUP BY agents.run_id ORDER BY agents.run_id DESC LIMIT ${limited}`,
+  );
+}
+
+/** Events of some types of some runs after a position, run by run, oldest first. */
+export function findEventsAfter(
+  runIds: readonly string[],
+  types: readonly EventType[],
+  after: { readonly runId: string; readonly sequence: number },
+  limit: number,
+): Statement {
+  return sql(
+    `SELECT run_id, sequence, type, body, hidden FROM events
+     WHERE run_id IN ${placeholders(1, runIds.length, 4)} AND type IN ${placeholders(1, types.length, runIds.length + 4)}
+       AND (run_id, sequence) > ($1, $2)
+     ORDER BY run_id, sequence LIMIT $3`,
+    after.runId,
+    after.sequence,
+    limit,
+    ...runIds,
+    ...types,
   );
 }

@@ -2,16 +2,10 @@ import type { RunEvent } from '../../../protocol/running/events.ts';
 import { commitOrThrow } from '../../../runtime/change.ts';
 import { decodeEvent, sequenceOf } from '../../../runtime/recording.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import {
-  findEvents,
-  type LoggedRow,
-  type RunRow,
-  readEvents,
-  type StoredEvent,
-  type Visibility,
-} from '../../../store/log.ts';
+import { type LoggedRow, type RunRow, readEvents, type StoredEvent, type Visibility } from '../../../store/log.ts';
 import type { Unit } from '../../../store/sql.ts';
 import type { Feedback } from '../../people/feedback/door.ts';
+import { findEventsAfter } from './mining-records.ts';
 import {
   type Correction,
   type CursorRow,
@@ -26,8 +20,10 @@ import { MINED_EVENTS, type MinedFacts, minedFactsOf } from './run-facts.ts';
 
 /** Runs in memory at a time: their inputs may be long. */
 const RUNS_AT_ONCE = 100;
-/** Events in memory at a time; of a run with more events only the first are read. */
-const EVENTS_AT_ONCE = 20_000;
+/** Events that are read at once: each of them may be long. */
+const EVENTS_AT_ONCE = 500;
+/** Of a run with more events only the first are read. */
+const EVENTS_PER_RUN_MAX = 20_000;
 const CORRECTIONS_AT_ONCE = 500;
 /** How far behind the cursor reading starts: clocks differ and commits take time, so some runs appear late. */
 const LATE_MS = 5 * 60 * 1_000;
@@ -115,16 +111,23 @@ export class RunCollector {
     ];
   }
 
-  /** The mined events of runs, as many runs at a time as fit in memory. */
+  /** The mined events of runs, without what may be long in them. */
   async #logsOf(runIds: readonly string[]): Promise<Map<string, RunEvent[]>> {
     const logs = new Map<string, RunEvent[]>();
+    let after = { runId: '', sequence: 0 };
     for (let left = runIds.toSorted(); left.length > 0; ) {
-      const rows = await this.#runtime.store.read<LoggedRow>(findEvents(left, MINED_EVENTS, EVENTS_AT_ONCE));
-      const whole = wholeLogs(rows);
-      for (const [runId, events] of whole) logs.set(runId, events);
-      if (rows.length < EVENTS_AT_ONCE) break;
-      const lastRead = [...whole.keys()].at(-1)!;
-      left = left.filter((runId) => runId > lastRead);
+      const page = findEventsAfter(left, MINED_EVENTS, after, EVENTS_AT_ONCE);
+      const rows = await this.#runtime.store.read<LoggedRow>(page);
+      for (const row of rows) {
+        const log = logs.get(row.run_id) ?? [];
+        log.push(withoutLongMembers(decodeEvent(row)));
+        logs.set(row.run_id, log);
+      }
+      const last = rows.at(-1);
+      if (!last || rows.length < EVENTS_AT_ONCE) break;
+      after = { runId: last.run_id, sequence: last.sequence };
+      const isRead = logs.get(last.run_id)!.length >= EVENTS_PER_RUN_MAX;
+      left = left.filter((runId) => runId > last.run_id || (runId === last.run_id && !isRead));
     }
     return logs;
   }
@@ -163,15 +166,15 @@ export class RunCollector {
   }
 }
 
-/** Logs by run. The last one may be incomplete, so it is left for the next read unless it is the only one. */
-function wholeLogs(rows: readonly LoggedRow[]): Map<string, RunEvent[]> {
-  const logs = new Map<string, RunEvent[]>();
-  for (const row of rows) {
-    const log = logs.get(row.run_id) ?? [];
-    log.push(decodeEvent(row));
-    logs.set(row.run_id, log);
+/** An event without members that may be long and that no miner needs. */
+function withoutLongMembers(event: RunEvent): RunEvent {
+  if (event.type === 'agent.toolReturned') {
+    const { outcome: _outcome, error: _error, ...payload } = event.payload;
+    return { ...event, payload };
   }
-  const last = [...logs.keys()].at(-1);
-  if (rows.length === EVENTS_AT_ONCE && logs.size > 1) logs.delete(last!);
-  return logs;
+  if (event.type === 'approval.received') {
+    const { editedArtifactData: _edited, refineFeedback: _feedback, comment: _comment, ...payload } = event.payload;
+    return { ...event, payload };
+  }
+  return event;
 }

@@ -1,4 +1,5 @@
 import { redactText } from '../../../system/redaction.ts';
+import { withoutEnd } from '../../../system/text-cuts.ts';
 
 /** What people asked for in their corrections, as an instruction. */
 export interface Wish {
@@ -85,7 +86,7 @@ function isSame(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean {
 
 /** The text that most people wrote, whatever its capitals and its full stop; of several, the first. */
 function commonest(texts: readonly string[]): string {
-  const counts = Map.groupBy(texts, (text) => text.toLowerCase().replace(/[\s.!?]+$/, ''));
+  const counts = Map.groupBy(texts, (text) => withoutEnd(text.toLowerCase(), /[\s.!?]/));
   return [...counts.values()].reduce((best, each) => (each.length > best.length ? each : best))[0]!;
 }
 

@@ -92,9 +92,8 @@ function materialOf({ kind, support, evidence }: Habit, { artifact, title, ratio
 }
 
 function parse(answer: string): Wording | undefined {
-  const [json] = /\{[\s\S]*\}/.exec(answer) ?? [];
   try {
-    const value: unknown = JSON.parse(json ?? '');
+    const value: unknown = JSON.parse(answer.slice(Math.max(0, answer.indexOf('{')), answer.lastIndexOf('}') + 1));
     return Value.Check(Wording, value) ? value : undefined;
   } catch {
     return undefined;

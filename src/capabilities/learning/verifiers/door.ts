@@ -19,7 +19,9 @@ import type { Caller } from '../../request.ts';
 export interface Verifiers {
   /** By `id` the current version, by `id@version` that one. */
   get(caller: Pick<Caller, 'subject'>, verifierRef: string): Promise<Verifier | Refusal>;
-  list(caller: Caller, after: VerifierPlace, limit: number): Promise<Verifier[]>;
+  list(caller: Caller, after: VerifierPlace, limit: number): Promise<ListedVerifier[]>;
+  /** The current version that the caller's workspace, or tenant, itself has; undefined if it has none or inherits one. */
+  ownVersion(caller: Pick<Caller, 'subject'>, verifierId: string): Promise<number | undefined>;
   /** Stores a verifier; an id that exists gets a new version. */
   put(caller: Pick<Caller, 'subject'>, request: VerifierRequest): Promise<Change<Verifier> | Refusal>;
   /** Takes a version out of use, if it is in use: the one that it replaced is used again. */
@@ -43,9 +45,15 @@ export interface Replacement {
   readonly replaced?: number | undefined;
 }
 
+/** A verifier in a list, and since when its version is the current one: a version that is used again is an old one. */
+export interface ListedVerifier {
+  readonly verifier: Verifier;
+  readonly updatedAt: number;
+}
+
 /** Where a page of verifiers ended. */
 export interface VerifierPlace {
-  readonly createdAt: number;
+  readonly updatedAt: number;
   readonly verifierId: string;
 }
 

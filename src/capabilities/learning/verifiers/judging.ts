@@ -1,7 +1,8 @@
 import { extractFinding, type Finding } from '../../../engine/judging/verdict.ts';
 import { finalOutputs } from '../../../engine/run/next.ts';
-import { type Run, visibleVariables } from '../../../engine/run/run.ts';
+import type { Run } from '../../../engine/run/run.ts';
 import { snapshotOf } from '../../../engine/run/snapshot.ts';
+import { visibleVariables } from '../../../engine/run/visible-variables.ts';
 import { defined, type JsonObject } from '../../../protocol/format/json.ts';
 import type { Verifier, VerifierSpec } from '../../../protocol/learning/verifiers.ts';
 import type { Annotation } from '../../../protocol/people/annotations.ts';

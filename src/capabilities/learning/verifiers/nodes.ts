@@ -73,6 +73,7 @@ export function modelNamed(name: string | undefined): { provider?: string; model
 const judge: NodeType = {
   typeId: 'vendor.capstan.judge',
   inputs: ['rubric', 'objective', 'material'],
+  requiredInputs: ['rubric'],
   outputs: () => ['satisfied', 'confidence', 'evidence'],
   role: 'side-effect',
   asksModel: true,

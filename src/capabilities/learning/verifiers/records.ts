@@ -48,6 +48,11 @@ export interface VerifierRow {
   readonly created_at: number;
 }
 
+/** The current version of a verifier in a list, and since when it is the current one. */
+export interface ListedVerifierRow extends VerifierRow {
+  readonly updated_at: number;
+}
+
 /** The current version of a verifier, that of the nearest owner first. */
 export function findVerifier(from: Visibility, verifierId: string): Statement {
   return sql(
@@ -74,13 +79,14 @@ export function findVerifierVersion(from: Visibility, verifierId: string, versio
 /** Verifiers that are visible from a workspace, the most recently changed first. */
 export function listVerifiers(from: Visibility, after: VerifierPlace, limit: number): Statement {
   return sql(
-    `SELECT verifier_versions.* FROM verifiers JOIN verifier_versions USING (owner, verifier_id, version)
+    `SELECT verifier_versions.*, verifiers.updated_at
+     FROM verifiers JOIN verifier_versions USING (owner, verifier_id, version)
      WHERE ${VISIBLE_OWNERS} AND (updated_at < $3 OR (updated_at = $3 AND verifier_id > $4))
        AND ${notShadowed('verifiers', 'verifier_id')}
      ORDER BY updated_at DESC, verifier_id LIMIT $5`,
     ownerOf(from),
     from.tenant,
-    after.createdAt,
+    after.updatedAt,
     after.verifierId,
     limit,
   );
@@ -117,6 +123,23 @@ export function pointVerifier({ owner, verifier_id, version, created_at }: Verif
     sql: `INSERT INTO verifiers (owner, verifier_id, version, updated_at) VALUES ($1, $2, $3, $4)
           ON CONFLICT (owner, verifier_id) DO UPDATE SET version = excluded.version, updated_at = excluded.updated_at`,
     params: [owner, verifier_id, version, created_at],
+  };
+}
+
+/** Takes a version out of use, for another one or for none. Expects, as `version`, that it is the current one. */
+export function withdrawVersion(
+  { owner, verifier_id, version }: VerifierRow,
+  replaced: number | undefined,
+  at: number,
+): Write {
+  const current = [owner, verifier_id, version];
+  const where = 'WHERE owner = $1 AND verifier_id = $2 AND version = $3';
+  return {
+    ...(replaced === undefined
+      ? { sql: `DELETE FROM verifiers ${where}`, params: current }
+      : { sql: `UPDATE verifiers SET version = $4, updated_at = $5 ${where}`, params: [...current, replaced, at] }),
+    expect: 1,
+    expectation: 'version',
   };
 }
 

@@ -2,9 +2,9 @@ import { Type } from 'typebox';
 import { isRefusal } from '../../../protocol/errors.ts';
 import { Closed } from '../../../protocol/format/schema.ts';
 import { Verifier, VerifierRequest } from '../../../protocol/learning/verifiers.ts';
-import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
+import { LIST_START, ListQuery, numberAndIdIn, Page, pageFrom, readPage } from '../../page.ts';
 import { answer, NO_CONTENT, reply, route, transact } from '../../request.ts';
-import type { VerifierPlace, Verifiers } from './door.ts';
+import type { ListedVerifier, Verifiers } from './door.ts';
 
 const operation = route<{ readonly verifiers: Verifiers }>();
 
@@ -23,23 +23,22 @@ const listVerifiers = operation({
   replies: { 200: Page(Verifier) },
   refusals: [400],
   handle: async ({ caller, query }, { verifiers }) => {
-    const page = pageRequest(query);
+    const page = pageFrom(query, numberAndIdIn);
     if (isRefusal(page)) return page;
-    const found = await verifiers.list(caller, placeAfter(page.after), page.limit + 1);
-    return reply(
-      200,
-      pageOf(found, page, (verifier) => verifier, placeOf),
-    );
+    const found = readPage(page, {
+      read: (after, limit) => {
+        const { number: updatedAt, id: verifierId } = after ?? LIST_START;
+        return verifiers.list(caller, { updatedAt, verifierId }, limit);
+      },
+      show: ({ verifier }) => verifier,
+      positionOf: placeOf,
+    });
+    return reply(200, await found);
   },
 });
 
-function placeOf({ createdAt, id }: Verifier): string {
-  return `${Date.parse(createdAt)}.${id}`;
-}
-
-function placeAfter(place: string | undefined): VerifierPlace {
-  const [, createdAt, verifierId] = /^(\d+)\.(.*)$/.exec(place ?? '') ?? [];
-  return { createdAt: Number(createdAt ?? Number.MAX_SAFE_INTEGER), verifierId: verifierId ?? '' };
+function placeOf({ updatedAt, verifier: { id } }: ListedVerifier): string {
+  return `${updatedAt}.${id}`;
 }
 
 const putVerifier = operation({

@@ -10,6 +10,7 @@ import { sql } from '../../../store/sql.ts';
 import { NODES } from '../../running/nodes/standard.ts';
 import type { JudgeRequest } from './door.ts';
 import { VERIFIER_TABLES } from './records.ts';
+import { routes } from './routes.ts';
 import { VerifierService } from './service.ts';
 
 const judging = workflow([node('a')], [], { id: 'judging' });
@@ -58,6 +59,45 @@ describe('a verifier', () => {
     expect(isRefusal(await remove())).toBe(false);
     expect(await remove()).toMatchObject({ refused: 'not_found' });
     expect(await verifiers.get(ada, 'short-lived@1')).toMatchObject({ refused: 'not_found' });
+  });
+
+  it.each([
+    ['an earlier version', 1],
+    ['none', undefined],
+  ])('keeps a version that was stored while the one before was withdrawn for %s', async (_what, replaced) => {
+    const id = `withdrawn-for-${replaced}`;
+    await put(byCriteria(id, 'true'));
+    await put(byCriteria(id, 'false'));
+    const withdraw = () => verifiers.withdraw(ada, id, { version: 2, replaced });
+    await performWithRival(opened, withdraw, () => verifiers.put(ada, byCriteria(id, '1 == 1')));
+    expect(await verifiers.get(ada, id)).toMatchObject({ version: 3 });
+  });
+
+  it('is listed once, also where an earlier version is in use again', async () => {
+    const grace = callerOf('gamma');
+    for (const [id, expression] of [
+      ['a', 'true'],
+      ['b', 'true'],
+      ['c', 'true'],
+      ['a', 'false'],
+    ] as const) {
+      opened.clock.advance(1_000);
+      await perform(runtime, () => verifiers.put(grace, byCriteria(id, expression)));
+    }
+    opened.clock.advance(1_000);
+    await perform(runtime, () => verifiers.withdraw(grace, 'a', { version: 2, replaced: 1 }));
+    const list = routes.find(({ operationId }) => operationId === 'listVerifiers')!;
+    const ids: string[] = [];
+    for (let cursor: string | undefined; ; ) {
+      const request = { caller: grace, query: { limit: '1', ...(cursor === undefined ? {} : { cursor }) } };
+      const { body } = (await list.handle(request as never, { verifiers } as never)) as unknown as {
+        readonly body: { readonly items: readonly { id: string }[]; readonly nextCursor?: string };
+      };
+      ids.push(...body.items.map(({ id }) => id));
+      cursor = body.nextCursor;
+      if (cursor === undefined) break;
+    }
+    expect(ids).toEqual(['a', 'c', 'b']);
   });
 
   it('names a workflow that exists', async () => {

@@ -21,6 +21,7 @@ import type {
   JudgedRun,
   Judgement,
   JudgeRequest,
+  ListedVerifier,
   Replacement,
   Trial,
   TrialRequest,
@@ -33,11 +34,13 @@ import {
   findVerifier,
   findVerifierVersion,
   insertVersion,
+  type ListedVerifierRow,
   latestVersion,
   listVerifiers,
   pointVerifier,
   removeVerifier,
   type VerifierRow,
+  withdrawVersion,
 } from './records.ts';
 import { tryJudging } from './trial.ts';
 
@@ -68,8 +71,13 @@ export class VerifierService implements Verifiers {
     return (await this.#find(subject, verifierRef)) ?? NOT_FOUND;
   }
 
-  async list({ subject }: Caller, after: VerifierPlace, limit: number): Promise<Verifier[]> {
-    return (await this.#host.runtime.store.read<VerifierRow>(listVerifiers(subject, after, limit))).map(verifierFrom);
+  async list({ subject }: Caller, after: VerifierPlace, limit: number): Promise<ListedVerifier[]> {
+    const rows = await this.#host.runtime.store.read<ListedVerifierRow>(listVerifiers(subject, after, limit));
+    return rows.map((row) => ({ verifier: verifierFrom(row), updatedAt: row.updated_at }));
+  }
+
+  async ownVersion({ subject }: Pick<Caller, 'subject'>, verifierId: string): Promise<number | undefined> {
+    return (await this.#own(subject, verifierId))?.version;
   }
 
   async put({ subject }: Pick<Caller, 'subject'>, request: VerifierRequest): Promise<Change<Verifier> | Refusal> {
@@ -100,17 +108,12 @@ export class VerifierService implements Verifiers {
     verifierId: string,
     { version, replaced }: Replacement,
   ): Promise<Change> {
-    const { store, clock } = this.#host.runtime;
-    const owner = ownerOf(subject);
-    const [inUse] = await store.read<VerifierRow>(findVerifier(subject, verifierId));
-    if (inUse?.owner !== owner || inUse.version !== version) return unchanged(undefined);
-    const moved =
-      replaced === undefined
-        ? removeVerifier(owner, verifierId)
-        : pointVerifier({ ...inUse, version: replaced, created_at: clock.now() });
+    const inUse = await this.#own(subject, verifierId);
+    if (inUse?.version !== version) return unchanged(undefined);
+    const moved = withdrawVersion(inUse, replaced, this.#host.runtime.clock.now());
     const details = { withdrawn: version, ...defined({ version: replaced }) };
     return changeOf(undefined, [moved, ...recordBy(this.#audit, subject, 'verifier.put', verifierId, details)], {
-      retryOn: ['existence'],
+      retryOn: ['version'],
     });
   }
 
@@ -157,6 +160,12 @@ export class VerifierService implements Verifiers {
       version === undefined ? findVerifier(from, id) : findVerifierVersion(from, id, Number(version)),
     );
     return row && verifierFrom(row);
+  }
+
+  /** The current version of a verifier, unless it belongs to somebody else. */
+  async #own(from: Visibility, verifierId: string): Promise<VerifierRow | undefined> {
+    const [row] = await this.#host.runtime.store.read<VerifierRow>(findVerifier(from, verifierId));
+    return row?.owner === ownerOf(from) ? row : undefined;
   }
 
   async #refuseMissingWorkflow(from: Visibility, { workflowId }: VerifierRequest): Promise<Refusal | undefined> {

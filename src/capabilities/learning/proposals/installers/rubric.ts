@@ -9,7 +9,7 @@ import { type Installer, type ProposedArtifact, problemsOf } from './installer.t
 import { promptInstaller } from './prompt-template.ts';
 
 /** Where rubrics are installed. */
-export type RubricTarget = Pick<Verifiers, 'get' | 'put' | 'withdraw'>;
+export type RubricTarget = Pick<Verifiers, 'get' | 'ownVersion' | 'put' | 'withdraw'>;
 
 /** Installs a prompt template: in the library, or as the rubric of the verifier that its tag names. */
 export function templateInstaller(prompts: Prompts, verifiers: RubricTarget): Installer {
@@ -59,7 +59,7 @@ function rubricInstaller(prompts: Pick<Prompts, 'check'>, verifiers: RubricTarge
       if (isRefusal(stored)) return stored;
       const { id: verifierId, version } = stored.result;
       // A verifier of the tenant is not replaced by one of a workspace, it is shadowed: then there is none to go back to.
-      const replaced = version === 1 ? undefined : found.version;
+      const replaced = await verifiers.ownVersion(artifact.author, verifierId);
       const undo = { verifierId, version, ...defined({ replaced }) };
       return withResult(stored, () => ({ undo, replaces: `verifier:${found.id}@${found.version}` }));
     },

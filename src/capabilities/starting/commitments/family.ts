@@ -72,7 +72,7 @@ export function commitmentFamily(
     idOf: ({ commitment_id }) => commitment_id,
     status: ({ state, next_check_at: dueAt }) => ({ state: STATES.get(state)!, dueAt }),
     statusColumns: ({ state, dueAt }) => ({ state: STATE_NAMES[state], next_check_at: dueAt }),
-    firstDue: (row, now) => Math.max(now, Date.parse(specOf(row).at ?? '') || now),
+    firstDue,
 
     evaluate: async (row) => {
       const isMet = await isConditionMet(observer, row);
@@ -118,6 +118,14 @@ function settle(row: CommitmentRow, outcome: StartOutcome, now: number): Settlem
     last_error: null,
   };
   return { columns, next: nextCheck(spec, now) ?? 'finish' };
+}
+
+/** A time that has had its run is not due again: a commitment that repeats waits for the next one. */
+function firstDue(row: CommitmentRow, now: number): number {
+  const spec = specOf(row);
+  const first = Math.max(now, Date.parse(spec.at ?? '') || now);
+  const hasFired = row.fired_at !== null && row.met_at === null;
+  return hasFired && spec.everySec !== undefined ? (nextCheck(spec, now) ?? first) : first;
 }
 
 function plannedRun(row: CommitmentRow): PlannedRun {

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { isRefusal } from '../../../protocol/errors.ts';
 import { OneOf } from '../../../protocol/format/schema.ts';
 import { COMMITMENT_STATES, Commitment, CommitmentRequest } from '../../../protocol/starting/commitments.ts';
-import { ListQuery, Page, pageById, pageRequest } from '../../page.ts';
+import { ListQuery, Page, pageRequest, readPageById } from '../../page.ts';
 import { type Route, reply, route } from '../../request.ts';
 import { starterRoutes, switchRoutes } from '../starter/routes.ts';
 import type { Commitments } from './door.ts';
@@ -38,8 +38,8 @@ const listCommitments = operation({
   handle: async ({ caller, query }, { starters }) => {
     const page = pageRequest(query);
     if (isRefusal(page)) return page;
-    const filter = { state: query.state, before: page.after };
-    return reply(200, pageById(await starters.list(caller, filter, page.limit + 1), page));
+    const { state } = query;
+    return reply(200, await readPageById(page, (before, limit) => starters.list(caller, { state, before }, limit)));
   },
 });
 

@@ -1,4 +1,5 @@
-import { ExpressionError, expressionLanguage } from '../../../engine/expressions/expression.ts';
+import { expressionLanguage } from '../../../engine/expressions/expression.ts';
+import { ExpressionError } from '../../../engine/expressions/expression-error.ts';
 import type { Refusal } from '../../../protocol/errors.ts';
 import type { CommitmentRequest } from '../../../protocol/starting/commitments.ts';
 import { checkObservation } from '../starter/observing.ts';

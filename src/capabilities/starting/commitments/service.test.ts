@@ -101,6 +101,25 @@ describe('a commitment', () => {
     expect((await workItems(opened, COMMITMENT_WORK)).map(([workId]) => workId)).toContain(id);
   });
 
+  it('that repeats keeps to its times when it is enabled again', async () => {
+    const { id } = await create({ at: inMs(1_000), everySec: 60 });
+    const pauseFor = async (ms: number) => {
+      await perform(runtime, () => commitments.setEnabled(ADA, id, false));
+      clock.advance(ms);
+      await perform(runtime, () => commitments.setEnabled(ADA, id, true));
+    };
+    await pauseFor(0);
+    expect(await find(id)).toMatchObject({ nextCheckAt: inMs(1_000) });
+    await pauseFor(5_000);
+    expect(await find(id)).toMatchObject({ nextCheckAt: inMs(0) });
+    await evaluate(id);
+    expect(await find(id)).toMatchObject({ runId: expect.any(String), nextCheckAt: inMs(56_000) });
+    await pauseFor(10_000);
+    expect(await find(id)).toMatchObject({ nextCheckAt: inMs(46_000) });
+    await pauseFor(50_000);
+    expect(await find(id)).toMatchObject({ nextCheckAt: inMs(56_000) });
+  });
+
   it('of a conformance suite starts one run, though two hosts evaluate it', async () => {
     const trial = await commitments.tryOut(ADA, { ...COMMON, intention: 'call her back' });
     expect(trial).toMatchObject({ times: 1, event: { memoryRef: COMMON.memoryRef, condition: 'time' } });

@@ -3,7 +3,7 @@ import { commitOrThrow } from '../../../runtime/change.ts';
 import { decodeEvent } from '../../../runtime/recording.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { WorkHandler } from '../../../runtime/work-kind.ts';
-import { listRuns, type RunRow, readEvents, type StoredEvent } from '../../../store/log.ts';
+import { type ListedRun, listRuns, readEvents, type StoredEvent } from '../../../store/log.ts';
 import type { StarterRecords } from '../starter/records.ts';
 import type { CommitmentTrial } from './door.ts';
 import type { CommitmentRow } from './records.ts';
@@ -33,7 +33,7 @@ export async function evaluateTwice(
     if (!change || !(await store.commit(change.writes)).committed) continue;
     for (const tell of change.announce) tell();
   }
-  const runs = await store.read<RunRow>(listRuns({ tenant }, { tag: `commitment:${work_id}` }, EVENTS_READ));
+  const runs = await store.read<ListedRun>(listRuns({ tenant }, { tag: `commitment:${work_id}` }, EVENTS_READ));
   const [run] = runs;
   const events = run ? await store.read<StoredEvent>(readEvents({ tenant, runId: run.run_id }, 0, EVENTS_READ)) : [];
   const fired = events.map(decodeEvent).find((event) => event.type === 'commitment.fired');

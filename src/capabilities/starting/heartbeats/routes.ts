@@ -1,6 +1,6 @@
 import { isRefusal } from '../../../protocol/errors.ts';
 import { Heartbeat, HeartbeatEvent, HeartbeatRequest } from '../../../protocol/starting/heartbeats.ts';
-import { ListQuery, Page, pageById, pageOf, pageRequest } from '../../page.ts';
+import { ListQuery, numberIn, Page, pageFrom, pageOf, pageRequest, readPageById } from '../../page.ts';
 import { type Route, reply, route } from '../../request.ts';
 import { resourceOf, starterRoutes, switchRoutes } from '../starter/routes.ts';
 import type { Heartbeats } from './door.ts';
@@ -37,7 +37,7 @@ const listHeartbeats = operation({
   handle: async ({ caller, query }, { starters }) => {
     const page = pageRequest(query);
     if (isRefusal(page)) return page;
-    return reply(200, pageById(await starters.list(caller, { before: page.after }, page.limit + 1), page));
+    return reply(200, await readPageById(page, (before, limit) => starters.list(caller, { before }, limit)));
   },
 });
 
@@ -52,9 +52,9 @@ const listHeartbeatEvents = operation({
   replies: { 200: Page(HeartbeatEvent) },
   refusals: [400, 404],
   handle: async ({ caller, params: named, query }, { starters }) => {
-    const page = pageRequest(query);
+    const page = pageFrom(query, numberIn);
     if (isRefusal(page)) return page;
-    const before = Number(page.after ?? Number.MAX_SAFE_INTEGER);
+    const before = page.after ?? Number.MAX_SAFE_INTEGER;
     const found = await starters.events(caller, idOf(named), before, page.limit + 1);
     if (isRefusal(found)) return found;
     return reply(

@@ -1,4 +1,5 @@
-import { ExpressionError, expressionLanguage } from '../../../engine/expressions/expression.ts';
+import { expressionLanguage } from '../../../engine/expressions/expression.ts';
+import { ExpressionError } from '../../../engine/expressions/expression-error.ts';
 import type { Refusal } from '../../../protocol/errors.ts';
 import { deepEqual, isObject, type JsonObject } from '../../../protocol/format/json.ts';
 import type { HeartbeatRequest, TickStatus } from '../../../protocol/starting/heartbeats.ts';

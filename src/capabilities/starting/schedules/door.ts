@@ -5,7 +5,7 @@ import { door } from '../../capability.ts';
 import type { Author, Before, Starters } from '../starter/door.ts';
 
 export { decideSlot, triggersOf } from './rules.ts';
-export { isTimeZone, nextSlot, offsetsIn } from './slots.ts';
+export { isTimeZone, latestSlot, nextSlot, offsetsIn, slotCount, type Timing } from './slots.ts';
 
 /** Which schedules a list shows. */
 export interface ScheduleFilter extends Before {

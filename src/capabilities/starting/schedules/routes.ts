@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { isRefusal } from '../../../protocol/errors.ts';
 import { Schedule, ScheduleRequest } from '../../../protocol/starting/schedules.ts';
-import { ListQuery, Page, pageById, pageRequest } from '../../page.ts';
+import { ListQuery, Page, pageRequest, readPageById } from '../../page.ts';
 import { type Route, reply, route, transact } from '../../request.ts';
 import { resourceOf, starterRoutes } from '../starter/routes.ts';
 import type { Schedules } from './door.ts';
@@ -38,8 +38,9 @@ const listSchedules = operation({
   handle: async ({ caller, query }, { starters }) => {
     const page = pageRequest(query);
     if (isRefusal(page)) return page;
-    const filter = { workflowId: query.workflowId, before: page.after };
-    return reply(200, pageById(await starters.list(caller, filter, page.limit + 1), page));
+    const { workflowId } = query;
+    const found = readPageById(page, (before, limit) => starters.list(caller, { workflowId, before }, limit));
+    return reply(200, await found);
   },
 });
 

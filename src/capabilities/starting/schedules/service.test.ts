@@ -8,7 +8,7 @@ import { isRefusal, refuse } from '../../../protocol/errors.ts';
 import type { Schedule } from '../../../protocol/starting/schedules.ts';
 import { type Decide, perform } from '../../../runtime/change.ts';
 import { factsOf } from '../../../runtime/run-row.ts';
-import { listRuns, type RunRow } from '../../../store/log.ts';
+import { type ListedRun, listRuns } from '../../../store/log.ts';
 import { NODES } from '../../running/nodes/standard.ts';
 import { type RunStarter, RunStarters } from '../starter/door.ts';
 import { SCHEDULE_WORK, scheduleFamily } from './family.ts';
@@ -72,8 +72,9 @@ describe('a schedule', () => {
     clock.advance(due(nextRunAt) - clock.now());
     expect(await evaluate(id)).toMatchObject({ dueAgainAt: due(nextRunAt) + HOUR_MS, isCommitted: true });
     expect(await evaluate(id)).toMatchObject({ dueAgainAt: due(nextRunAt) + HOUR_MS, isCommitted: false });
-    const runs = await store.read<RunRow>(listRuns(ADA.subject, { tag: `schedule:${id}` }, 10));
-    expect(runs.map((row) => factsOf(row).metadata)).toEqual([{ scheduleId: id, scheduledFor: nextRunAt }]);
+    const runs = await store.read<ListedRun>(listRuns(ADA.subject, { tag: `schedule:${id}` }, 10));
+    const rows = await Promise.all(runs.map(({ run_id }) => runtime.reader.row(ADA.subject, run_id)));
+    expect(rows.map((row) => factsOf(row!).metadata)).toEqual([{ scheduleId: id, scheduledFor: nextRunAt }]);
     expect(await find(id)).toMatchObject({ lastRunId: runs[0]!.run_id });
   });
 

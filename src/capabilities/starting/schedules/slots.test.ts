@@ -1,6 +1,7 @@
+import { Cron } from 'croner';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
-import { cronProblem, isTimeZone, latestSlot, nextSlot } from './slots.ts';
+import { describe, expect, it, vi } from 'vitest';
+import { cronProblem, isTimeZone, latestSlot, nextSlot, slotCount } from './slots.ts';
 
 /** The slots of a pattern after a moment, in UTC. */
 function slotsOf(cron: string, timezone: string, after: string, count: number): string[] {
@@ -201,5 +202,33 @@ describe('what is written down', () => {
   it('names a zone that there is', () => {
     expect(['UTC', 'Europe/Berlin', 'Etc/GMT+1'].filter(isTimeZone)).toHaveLength(3);
     expect(['Mars/Olympus', '', '+02:00', ' UTC', 'Europe/Berlin '].filter(isTimeZone)).toEqual([]);
+  });
+});
+
+describe('the number of slots', () => {
+  const MONDAY = Date.parse('2026-11-16T12:00:00Z');
+  const WEEK_MS = 7 * 24 * 60 * 60_000;
+
+  it.each([
+    ['30 8 * * *', 'Europe/Berlin', 7],
+    ['0 9 * * 1-5', 'UTC', 5],
+    ['0 0 30 2 *', 'UTC', 0],
+    ['* * * * * *', 'UTC', 7 * 24 * 3_600],
+    ['*/2 * * * *', 'Asia/Kolkata', 7 * 24 * 30],
+    ['* 9-17 * * 1-5', 'UTC', 5 * 9 * 60],
+    ['*/20 0-9 9-16 * * 1-5', 'Asia/Kolkata', 5 * 8 * 10 * 3],
+  ])('of %s in %s is found within a week', (cron, timezone, count) => {
+    expect(slotCount({ cron, timezone }, MONDAY, MONDAY + WEEK_MS)).toBe(count);
+  });
+
+  it('is found with a bounded amount of work, however dense the pattern', () => {
+    const nextRun = vi.spyOn(Cron.prototype, 'nextRun');
+    slotCount({ cron: '* * * * * *', timezone: 'Europe/Berlin' }, MONDAY, MONDAY + WEEK_MS);
+    expect(nextRun.mock.calls.length).toBeLessThan(600);
+    nextRun.mockRestore();
+  });
+
+  it('of one moment is one, or none', () => {
+    expect([slotCount({ runAt: 500 }, 499, 500), slotCount({ runAt: 500 }, 500, 900)]).toEqual([1, 0]);
   });
 });

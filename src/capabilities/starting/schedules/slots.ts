@@ -27,6 +27,48 @@ export function latestSlot(timing: Timing, now: number): number | undefined {
   return patternOf(timing).previousRuns(1, followingSecond)[0]?.getTime();
 }
 
+/**
+ * How many slots are after one moment and not after another: exact for up to `COUNTED_MAX`, otherwise estimated from the
+ * hours that have slots and from the slots of one such hour, so that a dense pattern costs little time.
+ */
+export function slotCount(timing: Timing, after: number, until: number): number {
+  let counted = 0;
+  for (let at: number | undefined = after; counted <= COUNTED_MAX; counted++) {
+    at = nextSlot(timing, at);
+    if (at === undefined || at > until) return counted;
+  }
+  const spans = spansOf(timing);
+  const [[hour, hourEnd], ...others] = spans(HOUR_MS, after, until) as [Span, ...Span[]];
+  const [[minute, minuteEnd], ...minutes] = spans(MINUTE_MS, hour - 1, hourEnd - 1) as [Span, ...Span[]];
+  const perMinute = spans(SECOND_MS, minute - 1, minuteEnd - 1).length;
+  const whole = ([start, end]: Span): number => (Math.min(end, until) - Math.max(start, after)) / HOUR_MS;
+  const hours = others.reduce((sum, other) => sum + whole(other), whole([hour, hourEnd]));
+  return Math.round(hours * (1 + minutes.length) * perMinute);
+}
+
+const COUNTED_MAX = 200;
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+
+/** Start and end of a second, a minute or an hour. */
+type Span = readonly [number, number];
+
+/** Finds the seconds, minutes or hours between two moments that have a slot, by the clock of the time zone. */
+function spansOf(timing: Timing): (unit: number, after: number, until: number) => Span[] {
+  const offset = offsetsIn('cron' in timing ? timing.timezone : 'UTC');
+  return (unit, after, until) => {
+    const found: Span[] = [];
+    for (let at = nextSlot(timing, after); at !== undefined && at <= until; ) {
+      const ahead = offset(at);
+      const start = Math.floor((at + ahead) / unit) * unit - ahead;
+      found.push([start, start + unit]);
+      at = nextSlot(timing, start + unit - SECOND_MS);
+    }
+    return found;
+  };
+}
+
 /** What is wrong with a pattern, in words that can follow its name. */
 export function cronProblem(cron: string): string | undefined {
   try {
@@ -52,12 +94,14 @@ export function isTimeZone(name: string): boolean {
 function monthEnds(after: number, until: number, timezone: string): number[] {
   const ends: number[] = [];
   const first = new Date(after);
-  const offset = offsetsIn(timezone);
+  let offset: ((time: number) => number) | undefined;
   for (let month = first.getUTCMonth(); ; month++) {
     const start = Date.UTC(first.getUTCFullYear(), month, 1);
     if (start - DAY_MS > until) return ends;
+    if (start + DAY_MS < after) continue;
+    offset ??= offsetsIn(timezone);
     // The clock may jump just then.
-    const both = [start - DAY_MS, start + DAY_MS].map((near) => start - offset(near) - 1_000);
+    const both = [start - DAY_MS, start + DAY_MS].map((near) => start - offset!(near) - 1_000);
     ends.push(...both.filter((end) => end > after && end < until));
   }
 }

@@ -4,8 +4,8 @@ import { MAX_RUNTIME_MS } from '../../../protocol/starting/heartbeats.ts';
 import type { Observation } from '../../../protocol/starting/observations.ts';
 import { NodeFailure } from '../../../runtime/node-type.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import { listRuns, type RunRow, type Visibility } from '../../../store/log.ts';
-import { type Clock, sleep } from '../../../system/clock.ts';
+import { type ListedRun, listRuns, type Visibility } from '../../../store/log.ts';
+import { type Clock, withTimeout } from '../../../system/clock.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { redactText, redactValue } from '../../../system/redaction.ts';
 import type { Storage } from '../../integrations/storage/door.ts';
@@ -45,7 +45,7 @@ export class Observer {
   async #read(from: Visibility, { http, kv, runs }: Observation, signal: AbortSignal): Promise<unknown> {
     if (http) return this.#readPage(from, http.url, signal);
     if (kv) return this.#readValue(from, kv);
-    const found = await this.#runtime.store.read<RunRow>(listRuns(from, runs ?? {}, RUNS_MAX));
+    const found = await this.#runtime.store.read<ListedRun>(listRuns(from, runs ?? {}, RUNS_MAX));
     return { count: found.length, ...(found[0] ? { newest: found[0].run_id } : {}) };
   }
 
@@ -75,13 +75,13 @@ export async function observeWithin(
   observe: (signal: AbortSignal) => Promise<unknown>,
 ): Promise<Observed> {
   const stop = new AbortController();
-  const timedOut = sleep(clock, limitMs, stop.signal).then(
-    (): Observed => ({ status: 'timeout', error: `The observation took longer than ${limitMs} ms.` }),
-  );
   const seen = observe(stop.signal).then((observed): Observed => ({ observed: redactValue(observed) }), failed);
-  const result = await Promise.race([seen, timedOut]);
-  stop.abort();
-  return result;
+  try {
+    const tooLong = { status: 'timeout', error: `The observation took longer than ${limitMs} ms.` } as const;
+    return (await withTimeout(clock, limitMs, seen)) ?? tooLong;
+  } finally {
+    stop.abort();
+  }
 }
 
 /** Failures of the rules or of the outside world are recorded; bugs of the host are thrown, and retried as work. */

@@ -8,6 +8,8 @@ const JSON_TYPE = /^application\/([\w.-]+\+)?json\b/i;
 /** Senders that put their JSON into a field of a form, if they are set up that way. */
 const IN_A_FIELD: readonly TriggerScheme[] = ['github', 'slack'];
 const FIELD = 'payload';
+/** Senders stay far below this, and Node's parser of forms takes quadratic time. */
+const FIELDS_MAX = 10_000;
 /** Headers that may be credentials. */
 const WITHHELD = ['authorization', 'cookie', 'proxy-authorization'];
 
@@ -17,6 +19,9 @@ export function payloadOf(scheme: TriggerScheme, type: string, bytes: Uint8Array
   try {
     if (JSON_TYPE.test(type)) return { body: parseJson(text) ?? null };
     if (!FORM.test(type)) return { body: text };
+    if (hasMoreFields(text, FIELDS_MAX)) {
+      return refuse('validation_error', `A form has at most ${FIELDS_MAX} fields.`, { field: 'body' });
+    }
     const form = new URLSearchParams(text);
     const inner = IN_A_FIELD.includes(scheme) ? form.get(FIELD) : null;
     return { body: inner === null ? fieldsOf(form) : parseJson(inner, FIELD) };
@@ -26,14 +31,18 @@ export function payloadOf(scheme: TriggerScheme, type: string, bytes: Uint8Array
   }
 }
 
-/** A field that occurs more than once is a list. */
-function fieldsOf(form: URLSearchParams): JsonObject {
-  const names = new Set(form.keys());
+/** Whether a form has more fields than that, without parsing it. */
+function hasMoreFields(text: string, max: number): boolean {
+  let fields = 1;
+  for (let at = text.indexOf('&'); at >= 0 && fields <= max; at = text.indexOf('&', at + 1)) fields++;
+  return fields > max;
+}
+
+/** The fields of a form as an object. A field that occurs more than once is a list. Each field is read once. */
+export function fieldsOf(form: Iterable<readonly [string, string]>): JsonObject {
+  const fields = Map.groupBy(form, ([name]) => name);
   return Object.fromEntries(
-    [...names].map((name) => {
-      const values = form.getAll(name);
-      return [name, values.length === 1 ? values[0] : values];
-    }),
+    [...fields].map(([name, found]) => [name, found.length === 1 ? found[0]![1] : found.map(([, value]) => value)]),
   );
 }
 

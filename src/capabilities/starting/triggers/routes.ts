@@ -10,7 +10,7 @@ import {
   Trigger,
   TriggerDelivery,
 } from '../../../protocol/starting/triggers.ts';
-import { ListQuery, Page, pageById, pageRequest } from '../../page.ts';
+import { ListQuery, Page, pageById, pageRequest, readPageById } from '../../page.ts';
 import { answer, type Route, reply, route, transact } from '../../request.ts';
 import type { DeliveryLog } from './deliveries.ts';
 import { HOOKS } from './document.ts';
@@ -40,8 +40,9 @@ const listTriggers = operation({
   handle: async ({ caller, query, origin }, { triggers }) => {
     const page = pageRequest(query);
     if (isRefusal(page)) return page;
-    const filter = { workflowId: query.workflowId, before: page.after };
-    return reply(200, pageById(await triggers.list(caller, filter, page.limit + 1, origin), page));
+    const { workflowId } = query;
+    const found = readPageById(page, (before, limit) => triggers.list(caller, { workflowId, before }, limit, origin));
+    return reply(200, await found);
   },
 });
 

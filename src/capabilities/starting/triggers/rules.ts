@@ -1,7 +1,8 @@
 import type { TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import { inactivityOf } from '../../../engine/definition/activity.ts';
-import { type Expression, ExpressionError, expressionLanguage } from '../../../engine/expressions/expression.ts';
+import { type Expression, expressionLanguage } from '../../../engine/expressions/expression.ts';
+import { ExpressionError } from '../../../engine/expressions/expression-error.ts';
 import { type Refusal, refuse } from '../../../protocol/errors.ts';
 import { isObject, type JsonObject } from '../../../protocol/format/json.ts';
 import type { WorkflowDefinition } from '../../../protocol/running/workflows.ts';

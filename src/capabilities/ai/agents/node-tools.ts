@@ -151,6 +151,7 @@ function contextOf(runtime: Runtime, { typeId }: NodeType, args: JsonObject, by:
     holder: { tenant, workspace, commit: async () => unavailable(), trace: () => undefined },
     sleep: async () => unavailable(),
     emit: () => {},
+    emitShown: () => {},
     emitStep: () => {},
   };
 }

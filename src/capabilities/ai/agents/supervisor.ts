@@ -87,8 +87,6 @@ async function askSupervisor(context: NodeContext, turn: Turn, workers: readonly
   const node = { ...supervisor, id: context.node.id };
   const asSupervisor: NodeContext = {
     ...context,
-    // Not among the properties of its own, which are copied.
-    effects: context.effects,
     node,
     config: { ...supervisor.config, tools: [] },
   };

@@ -11,6 +11,7 @@ import {
   type WorkflowTool,
 } from '../../../runtime/tools.ts';
 import { listWorkflows, type WorkflowCursor, type WorkflowRow } from '../../../store/definitions.ts';
+import type { Visibility } from '../../../store/log.ts';
 import type { Store } from '../../../store/store.ts';
 import type { Storage, StorageScope } from '../../integrations/storage/door.ts';
 import { nodeTools } from './node-tools.ts';
@@ -19,9 +20,10 @@ const HTTP_TIMEOUT_MS = 15_000;
 /** Keeps web pages within what a model can read. */
 const HTTP_BYTES_MAX = 100_000;
 const WORKFLOW_SCOPE = 'capstan.workflow';
-/** How many workflows are listed, the last changed first, and how many are read at a time. */
+/** How many workflows are listed, the last changed first, how large they may be together, and how many are read at once. */
 const WORKFLOWS_MAX = 1_000;
-const PAGE = 100;
+const DEFINITION_CHARACTERS_MAX = 8_000_000;
+const PAGE = 20;
 /** The key-value namespace of agents; nodes reach it under the same name. */
 const NAMESPACE = 'agents';
 
@@ -46,17 +48,27 @@ function workflows(plans: Runtime['plans'], store: Store): ToolSource {
     },
     list: async (user) => {
       const tools: WorkflowTool[] = [];
-      let after: WorkflowCursor | undefined = { updatedAt: Number.MAX_SAFE_INTEGER, workflowId: '' };
-      while (after && tools.length < WORKFLOWS_MAX) {
-        const rows: WorkflowRow[] = await store.read<WorkflowRow>(listWorkflows(user, after, PAGE));
-        const definitions = rows.map(({ body }) => JSON.parse(body) as WorkflowDefinition);
-        tools.push(...definitions.filter((definition) => !inactivityOf(definition)).map(workflowTool));
-        const last = rows[PAGE - 1];
-        after = last && { updatedAt: last.updated_at, workflowId: last.workflow_id };
+      let room = DEFINITION_CHARACTERS_MAX;
+      for await (const { body } of currentWorkflows(store, user)) {
+        const definition = JSON.parse(body) as WorkflowDefinition;
+        if (!inactivityOf(definition)) tools.push(workflowTool(definition));
+        room -= body.length;
+        if (room <= 0 || tools.length === WORKFLOWS_MAX) break;
       }
       return tools;
     },
   };
+}
+
+/** The workflows that somebody sees, the last changed first. */
+async function* currentWorkflows(store: Store, user: Visibility): AsyncGenerator<WorkflowRow> {
+  let after: WorkflowCursor | undefined = { updatedAt: Number.MAX_SAFE_INTEGER, workflowId: '' };
+  while (after) {
+    const rows: WorkflowRow[] = await store.read<WorkflowRow>(listWorkflows(user, after, PAGE));
+    yield* rows;
+    const last = rows[PAGE - 1];
+    after = last && { updatedAt: last.updated_at, workflowId: last.workflow_id };
+  }
 }
 
 /** A workflow may contain any node, so as a tool it counts as one that writes. */

@@ -7,7 +7,8 @@ import { Runs } from '../../running/runs/door.ts';
 import { Workflows } from '../../running/workflows/door.ts';
 import { Prompts } from '../prompts/door.ts';
 import { McpEndpoint } from './door.ts';
-import { exchangeMcp, routes } from './routes.ts';
+import { MCP_SERVER_TABLES } from './records.ts';
+import { answerMessage, routes } from './routes.ts';
 import { McpServerService } from './service.ts';
 
 /** Workflows as tools for MCP clients. */
@@ -16,10 +17,11 @@ export const mcpServer = defineCapability({
   provides: McpEndpoint,
   needs: [Workflows, Runs, Events, Prompts, Interrupts],
   settings: hostSettings,
+  tables: MCP_SERVER_TABLES,
   build: ({ runtime, version }, needs, { publicUrl }) => {
     const services = { service: new McpServerService(runtime, needs), version, publicUrl, log: runtime.log };
     return {
-      service: { exchange: (request) => exchangeMcp.handle(request, services) },
+      service: { exchange: (request) => answerMessage(request, services) },
       advertise: () => ({
         supportedTransports: ['mcp'],
         mcp: {

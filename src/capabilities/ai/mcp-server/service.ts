@@ -51,7 +51,7 @@ interface PromptPage {
   readonly next?: string;
 }
 
-const PAGE = 100;
+const PAGE = 20;
 
 /** Workflows as tools, runs as resources and prompt templates as prompts, for MCP clients. */
 export class McpServerService {

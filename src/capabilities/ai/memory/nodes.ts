@@ -21,6 +21,7 @@ const MERGED_SHOWN_MAX = 100;
 const remember: NodeType = {
   typeId: 'vendor.capstan.memory.remember',
   inputs: ['content'],
+  requiredInputs: ['content'],
   outputs: () => ['memoryRef', 'memoryId', 'createdAt', 'expiresAt'],
   role: 'side-effect',
   config: Type.Object({
@@ -83,6 +84,7 @@ const recall: NodeType = {
 const forget: NodeType = {
   typeId: 'vendor.capstan.memory.forget',
   inputs: ['memoryId'],
+  requiredInputs: ['memoryId'],
   outputs: () => ['forgotten'],
   role: 'side-effect',
   config: Type.Object({ memoryRef: MemoryRef }),

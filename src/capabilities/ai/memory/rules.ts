@@ -1,4 +1,5 @@
 import { MEMORY_LIMITS } from '../../../runtime/effects/memory.ts';
+import { withoutEnd } from '../../../system/text-cuts.ts';
 
 const TAG = /^[\p{L}\p{N}][\p{L}\p{N} ._:/@+-]*$/u;
 const WORD = /[\p{L}\p{N}]{2,}/gu;
@@ -25,12 +26,8 @@ export function problemWith(content: string, tags: readonly string[]): string | 
 
 /** A text without differences of case, space and final punctuation: entries with the same one are duplicates. */
 function normalise(content: string): string {
-  return content
-    .normalize('NFKC')
-    .toLowerCase()
-    .replace(/\s+/g, ' ')
-    .replace(/[\s.!,;]+$/, '')
-    .trim();
+  const text = content.normalize('NFKC').toLowerCase().replace(/\s+/g, ' ');
+  return withoutEnd(text, /[\s.!,;]/).trim();
 }
 
 /** Entries that become one. */

@@ -1,10 +1,12 @@
 import type { EventType } from '../../../protocol/running/events.ts';
 import { defineCapability } from '../../capability.ts';
+import { bindRoutes } from '../../request.ts';
 import { WorkflowDoubts } from '../../running/workflows/door.ts';
 import { ATTEMPTS_MAX } from '../envelopes/door.ts';
 import { Models } from './door.ts';
 import { unknownModels } from './doubts.ts';
 import { MODEL_NODES } from './nodes.ts';
+import { routes } from './routes.ts';
 import { ModelService } from './service.ts';
 import { modelSettings } from './settings.ts';
 import { LONGER_BY } from './structured.ts';
@@ -52,6 +54,7 @@ export const models = defineCapability({
           },
         },
       }),
+      routes: bindRoutes(routes, { models: service }),
       seams: { model: service.seam },
       extensions: [WorkflowDoubts.of(unknownModels(service))],
       stanceOf: service.stanceOf,

@@ -10,10 +10,10 @@ import {
 } from '../../../protocol/ai/packs.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { Closed } from '../../../protocol/format/schema.ts';
-import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
+import { ListQuery, numberAndIdIn, Page, pageFrom, readPage } from '../../page.ts';
 import { NO_CONTENT, type Reply, reply, route, transact } from '../../request.ts';
 import { summaryOf } from './document.ts';
-import type { InstalledPack as Installed, PackPlace } from './door.ts';
+import type { InstalledPack as Installed } from './door.ts';
 import type { PackService } from './service.ts';
 
 const operation = route<{ readonly packs: PackService }>();
@@ -32,13 +32,15 @@ const listPacks = operation({
   replies: { 200: Page(PackSummary) },
   refusals: [400],
   handle: async ({ caller, query }, { packs }) => {
-    const page = pageRequest(query);
+    const page = pageFrom(query, numberAndIdIn);
     if (isRefusal(page)) return page;
-    const found = await packs.list(caller, placeAfter(page.after), page.limit + 1);
-    return reply(
-      200,
-      pageOf(found, page, summaryOf, ({ updatedAt, manifest }) => `${updatedAt}.${manifest.name}`),
-    );
+    const found = readPage(page, {
+      read: (after, limit) => packs.list(caller, after && { updatedAt: after.number, name: after.id }, limit),
+      show: summaryOf,
+      positionOf: ({ updatedAt, manifest }) => `${updatedAt}.${manifest.name}`,
+      sourceOf: ({ manifest }) => manifest,
+    });
+    return reply(200, await found);
   },
 });
 
@@ -54,11 +56,6 @@ const listInstalledPacks = operation({
   handle: async ({ caller }, { packs }) =>
     reply(200, { packs: (await packs.list(caller, undefined, PACKS_MAX)).map(summaryOf) }),
 });
-
-function placeAfter(place: string | undefined): PackPlace | undefined {
-  const [, updatedAt, name] = /^(\d+)\.(.*)$/.exec(place ?? '') ?? [];
-  return name === undefined ? undefined : { updatedAt: Number(updatedAt), name };
-}
 
 const installPack = operation({
   operationId: 'installPack',

@@ -21,6 +21,8 @@ export interface Prompts {
   find(from: Visibility, target: PromptTarget): Promise<RegisteredPrompt | undefined>;
   /** Every version that a template ever had in the caller's own library; none of them can be given other content. */
   versions(from: Visibility, templateId: string): Promise<string[]>;
+  /** The versions of a template that can be used, newest first; empty if there is no such template. */
+  usable(from: Visibility, templateId: string): Promise<readonly UsableVersion[]>;
   /** Refuses a value that is not a valid template. */
   check(value: unknown): Refusal | undefined;
   /** Adds a version, which becomes the latest of its template. The template may be new. */
@@ -53,6 +55,12 @@ export interface RegisteredPrompt {
   readonly submitted: PromptTemplate;
   readonly source: PromptSource;
   readonly digest: string;
+}
+
+/** A version of a template, and when it was saved. */
+export interface UsableVersion {
+  readonly version: string;
+  readonly createdAt: number;
 }
 
 /** One version of one template. */

@@ -109,6 +109,19 @@ export function findVersion(from: Visibility, templateId: string, version: strin
   );
 }
 
+/** The versions of a template that are installed in the libraries that can be used from here, newest first. */
+export function listVersions(from: Visibility, templateId: string, limit: number): Statement {
+  return sql(
+    `SELECT version, created_at FROM prompt_versions
+     WHERE template_id = $3 AND ${VISIBLE_OWNERS} AND removed_at IS NULL
+     ORDER BY ${ownerPrecedence('owner')}, revision DESC LIMIT $4`,
+    ownerOf(from),
+    from.tenant,
+    templateId,
+    limit,
+  );
+}
+
 /** The most recent version of those that were removed after `since`. */
 export function findRemoved(from: Visibility, templateId: string, since: number): Statement {
   return sql(

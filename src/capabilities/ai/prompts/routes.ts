@@ -3,6 +3,7 @@ import {
   PROMPT_SOURCES,
   PromptKind,
   PromptTemplate,
+  PromptVersions,
   parsePromptRef,
   RenderReply,
   RenderRequest,
@@ -12,7 +13,7 @@ import {
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { Closed, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
 import { sha256Hex } from '../../../system/digest.ts';
-import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
+import { ListQuery, Page, pageRequest, readPage } from '../../page.ts';
 import { NO_CONTENT, type Reply, reply, route, transact } from '../../request.ts';
 import type { Prompts, RegisteredPrompt } from './door.ts';
 import { checkWorkspace } from './rules.ts';
@@ -50,16 +51,12 @@ const listPrompts = operation({
     if (refusal) return refusal;
     const page = pageRequest(query);
     if (isRefusal(page)) return page;
-    const found = await prompts.list(caller, query, page.after ?? '', page.limit + 1);
-    return reply(
-      200,
-      pageOf(
-        found,
-        page,
-        (prompt) => prompt.template,
-        (prompt) => prompt.template.templateId,
-      ),
-    );
+    const found = readPage(page, {
+      read: (after, limit) => prompts.list(caller, query, after ?? '', limit),
+      show: ({ template }) => template,
+      positionOf: ({ template }) => template.templateId,
+    });
+    return reply(200, await found);
   },
 });
 
@@ -84,6 +81,23 @@ const getPrompt = operation({
     const found = await prompts.find(caller.subject, { ...params, ...which });
     if (!found) return NOT_FOUND;
     return unlessCached(header('if-none-match'), found, which.version !== undefined);
+  },
+});
+
+const listPromptVersions = operation({
+  operationId: 'listPromptVersions',
+  summary: 'List the versions of a prompt template, the latest first',
+  method: 'GET',
+  path: '/v1/host/capstan/prompts/{templateId}/versions',
+  scope: 'prompts:read',
+  params: PromptParams,
+  replies: { 200: PromptVersions },
+  refusals: [404],
+  handle: async ({ caller, params: { templateId } }, { prompts }) => {
+    const found = await prompts.usable(caller.subject, templateId);
+    if (found.length === 0) return NOT_FOUND;
+    const items = found.map(({ version, createdAt }) => ({ version, createdAt: new Date(createdAt).toISOString() }));
+    return reply(200, { items });
   },
 });
 
@@ -192,4 +206,12 @@ const renderPrompt = operation({
 });
 
 /** The operations of the prompt library. */
-export const routes = [listPrompts, getPrompt, createPrompt, updatePrompt, deletePrompt, renderPrompt];
+export const routes = [
+  listPrompts,
+  getPrompt,
+  listPromptVersions,
+  createPrompt,
+  updatePrompt,
+  deletePrompt,
+  renderPrompt,
+];

@@ -47,6 +47,17 @@ const installShared = (submitted: PromptTemplate) => run(() => prompts.installSh
 const latestOf = async ({ templateId }: Pick<PromptTemplate, 'templateId'>): Promise<string | undefined> =>
   (await prompts.find(subject, { templateId }))?.template.version;
 
+describe('the versions of a template', () => {
+  it('are listed if they can be used, newest first', async () => {
+    const first = template();
+    for (const version of ['1.0.0', '1.1.0', '1.2.0']) await install({ ...first, version, text: version });
+    await withdraw({ templateId: first.templateId, version: '1.1.0' });
+    const usable = await prompts.usable(subject, first.templateId);
+    expect(usable.map(({ version }) => version)).toEqual(['1.2.0', '1.0.0']);
+    expect(await prompts.usable({ ...subject, tenant: 'beta' }, first.templateId)).toEqual([]);
+  });
+});
+
 describe('withdrawing a version', () => {
   it('makes the version before it the latest; the version can be installed again with the same content', async () => {
     const first = template();

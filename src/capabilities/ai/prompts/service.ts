@@ -1,5 +1,10 @@
 import type { Composition } from '../../../engine/models/prompt-text.ts';
-import type { PromptObservability, PromptTarget, PromptTemplate } from '../../../protocol/ai/prompts.ts';
+import {
+  PROMPT_VERSIONS_MAX,
+  type PromptObservability,
+  type PromptTarget,
+  type PromptTemplate,
+} from '../../../protocol/ai/prompts.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
 import type { AuditAction } from '../../../protocol/trust/audit-actions.ts';
 import { and, type Change, changeOf, unchanged } from '../../../runtime/change.ts';
@@ -13,13 +18,23 @@ import type { Caller } from '../../request.ts';
 import { type Audit, entryBy } from '../../trust/audit/door.ts';
 import { compose } from './composition.ts';
 import { bodyOf, digestOf, registeredOf } from './document.ts';
-import type { Author, Filling, Preview, PromptFilter, Prompts, PromptVersion, RegisteredPrompt } from './door.ts';
+import type {
+  Author,
+  Filling,
+  Preview,
+  PromptFilter,
+  Prompts,
+  PromptVersion,
+  RegisteredPrompt,
+  UsableVersion,
+} from './door.ts';
 import {
   findLatest,
   findRemoved,
   findVersion,
   insertVersion,
   listLatest,
+  listVersions,
   PROMPTS,
   type PromptHistory,
   readPromptHistory,
@@ -64,6 +79,16 @@ export class PromptService implements Prompts {
   async versions(from: Visibility, templateId: string): Promise<string[]> {
     const { versions } = await this.#historyOf(ownerOf(from), templateId);
     return versions.map(({ version }) => version);
+  }
+
+  async usable(from: Visibility, templateId: string): Promise<readonly UsableVersion[]> {
+    const rows = await this.#store.read<Pick<VersionRow, 'version' | 'created_at'>>(
+      listVersions(from, templateId, PROMPT_VERSIONS_MAX),
+    );
+    // A nearer library, which comes first, may have a version of the same name.
+    return rows
+      .filter(({ version }, index) => rows.findIndex((each) => each.version === version) === index)
+      .map(({ version, created_at }) => ({ version, createdAt: created_at }));
   }
 
   check(value: unknown): Refusal | undefined {

@@ -17,6 +17,7 @@ type Config = Static<typeof Config>;
 export const emailSend: NodeType = {
   typeId: 'core.openwop.integration.email-send',
   inputs: ['to', 'cc', 'bcc', 'subject', 'text', 'html'],
+  requiredInputs: ['subject'],
   outputs: () => ['sent', 'messageId', 'provider', 'idempotencyKey', 'rejected', 'error'],
   role: 'side-effect',
   config: Config,

@@ -31,10 +31,15 @@ const dial = (): Promise<Socket> =>
     const socket = connect(server.port, '127.0.0.1', () => resolve(socket));
   });
 
-function send(url: string, signal = new AbortController().signal, open: () => Promise<Socket> = dial) {
+function send(
+  url: string,
+  signal = new AbortController().signal,
+  open: () => Promise<Socket> = dial,
+  more: Partial<MailRequest> = {},
+) {
   const settings = readMail(url, '@example.com').mail as MailSettings;
   const seam = mailSeam(settings, { connect: open } as unknown as Egress, new ManualClock());
-  return seam(MAIL, { effectId: 'effect-1', signal } as Firing);
+  return seam({ ...MAIL, ...more }, { effectId: 'effect-1', signal } as Firing);
 }
 
 describe('a message', () => {
@@ -66,13 +71,14 @@ describe('a message', () => {
     });
   });
 
-  it('is given up when nobody waits for it any more', async () => {
+  it.each([false, true])('is given up when nobody waits for it any more (tolerant: %s)', async (isTolerant) => {
     const enough = new AbortController();
-    const sending = send('smtp://localhost', enough.signal, async () => {
+    const dialAndAbort = async () => {
       const socket = await dial();
       enough.abort();
       return socket;
-    });
+    };
+    const sending = send('smtp://localhost', enough.signal, dialAndAbort, { isTolerant });
     await expect(sending).rejects.toMatchObject({ error: { code: 'upstream_unavailable' } });
     expect(server.letters).toEqual([]);
   });

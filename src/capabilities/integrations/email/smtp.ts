@@ -21,7 +21,8 @@ export function mailSeam(settings: MailSettings, egress: Egress, clock: Clock): 
       return { sent: true, ...known, ...(rejected.length > 0 ? { rejected } : {}) } satisfies MailResult;
     } catch (error) {
       const failure = failureOf(error);
-      if (!mail.isTolerant) throw failure;
+      // An abort is ours and says nothing about the mail server: it is never a result, so the effect stays open.
+      if (!mail.isTolerant || signal.aborted) throw failure;
       return { sent: false, ...known, error: failure.message };
     }
   };

@@ -10,12 +10,13 @@ type Asked = KvRequest | { readonly problem: string };
 /** A node type for one storage operation: its config names the namespace, its inputs the key and value. */
 function kvNode(
   name: string,
-  { inputs, outputs }: { readonly inputs: readonly string[]; readonly outputs: readonly string[] },
+  { inputs, needs, outputs }: { readonly [ports in 'inputs' | 'needs' | 'outputs']: readonly string[] },
   options: Parameters<typeof Type.Object>[0],
   ask: (context: Given) => Asked,
 ): NodeType {
   return {
     inputs,
+    requiredInputs: needs,
     outputs: () => outputs,
     typeId: `core.storage.kv-${name}`,
     role: 'side-effect',
@@ -46,14 +47,14 @@ function keyed(ask: (context: Given & { readonly key: string }) => Asked): (cont
 
 const get = kvNode(
   'get',
-  { inputs: ['key'], outputs: ['found', 'value', 'ttlRemainingMs'] },
+  { inputs: ['key'], needs: ['key'], outputs: ['found', 'value', 'ttlRemainingMs'] },
   {},
   keyed(({ namespace, key }) => ({ op: 'get', namespace, key })),
 );
 
 const set = kvNode(
   'set',
-  { inputs: ['key', 'value'], outputs: ['ok', 'replaced'] },
+  { inputs: ['key', 'value'], needs: ['key', 'value'], outputs: ['ok', 'replaced'] },
   { ttlSeconds: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: KV_LIMITS.ttlSeconds })) },
   keyed(({ config, inputs, namespace, key }) => {
     if (inputs.value === undefined) return { problem: 'The input `value` is missing.' };
@@ -63,14 +64,14 @@ const set = kvNode(
 
 const remove = kvNode(
   'delete',
-  { inputs: ['key'], outputs: ['deleted'] },
+  { inputs: ['key'], needs: ['key'], outputs: ['deleted'] },
   {},
   keyed(({ namespace, key }) => ({ op: 'delete', namespace, key })),
 );
 
 const atomicIncrement = kvNode(
   'atomic-increment',
-  { inputs: ['key'], outputs: ['value', 'previous'] },
+  { inputs: ['key'], needs: ['key'], outputs: ['value', 'previous'] },
   { delta: Type.Optional(Type.Integer({ default: 1 })) },
   keyed(({ config, namespace, key }) => ({
     op: 'increment',
@@ -83,7 +84,7 @@ const atomicIncrement = kvNode(
 /** Sets a value if the current one equals `expect`; null expects no value. */
 const compareAndSwap = kvNode(
   'cas',
-  { inputs: ['key', 'expect', 'set'], outputs: ['swapped', 'actual'] },
+  { inputs: ['key', 'expect', 'set'], needs: ['key', 'set'], outputs: ['swapped', 'actual'] },
   {},
   keyed(({ inputs, namespace, key }) => {
     if (inputs.set === undefined) return { problem: 'The input `set` is missing.' };
@@ -93,7 +94,7 @@ const compareAndSwap = kvNode(
 
 const list = kvNode(
   'list',
-  { inputs: ['cursor'], outputs: ['keys', 'nextCursor'] },
+  { inputs: ['cursor'], needs: [], outputs: ['keys', 'nextCursor'] },
   {
     prefix: Type.Optional(Type.String({ default: '' })),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: KV_LIMITS.page, default: 50 })),

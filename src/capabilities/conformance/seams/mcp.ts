@@ -1,7 +1,7 @@
 import { McpMessage } from '../../../protocol/ai/mcp.ts';
 import { AnyObject } from '../../../protocol/format/schema.ts';
-import type { McpEndpoint } from '../../ai/mcp-server/door.ts';
-import { type Answer, type Request, reply, route } from '../../request.ts';
+import type { McpEndpoint, McpRequest } from '../../ai/mcp-server/door.ts';
+import { type Answer, reply, route } from '../../request.ts';
 
 const BOTH = 'application/json, text/event-stream';
 
@@ -19,8 +19,8 @@ export const mcpSeam = route<{ readonly mcpEndpoint: McpEndpoint }>()({
     asJson(await mcpEndpoint.exchange(acceptingBoth(request)), request.signal),
 });
 
-function acceptingBoth(request: Request): Request {
-  return { ...request, header: (name) => (name.toLowerCase() === 'accept' ? BOTH : request.header(name)) };
+function acceptingBoth({ caller, body, origin, signal, header }: McpRequest): McpRequest {
+  return { caller, body, origin, signal, header: (name) => (name === 'accept' ? BOTH : header(name)) };
 }
 
 /** The last message of a stream is the answer. */

@@ -1,7 +1,7 @@
 import type { HostHealth } from '../../../protocol/operations/health.ts';
-import { decodeEvent } from '../../../runtime/recording.ts';
+import { decodeEventEnd } from '../../../runtime/recording.ts';
+import { type EventEnds, findEventEnds } from '../../../store/event-ends.ts';
 import { findHosts, type LiveHost, storeSize } from '../../../store/hosts.ts';
-import { findEvents, type LoggedRow } from '../../../store/log.ts';
 import { countDue, countQuarantined, type DueKind } from '../../../store/queue.ts';
 import { bytesOfTenant } from '../../../store/tenant-storage.ts';
 import type { MetricsAccess } from '../../../system/meter.ts';
@@ -37,6 +37,8 @@ interface Shown {
 const DUE_COUNTED_MAX = 10_000;
 const RUNS_LOOKED_AT = 100;
 const EVENTS_MAX = 5_000;
+const EVENTS_AT_ONCE = 250;
+const CHARACTERS_MAX = 32_000_000;
 const SLOW_NODES_SHOWN = 10;
 
 /**
@@ -134,17 +136,27 @@ export class HealthService {
     const runs = await this.#needs.runs.list(caller, {}, RUNS_LOOKED_AT);
     if (runs.length === 0) return [];
     const workflows = new Map(runs.map(({ run_id, workflow_id }) => [run_id, workflow_id]));
-    const ids = [...workflows.keys()];
-    // Where there are too many, those of the oldest runs are left out.
-    const newest = findEvents(ids, NODE_MOMENTS, EVENTS_MAX, 'newest');
-    const rows = await this.#host.runtime.store.read<LoggedRow>(newest);
-    const moments = rows.toReversed().flatMap((row) => {
-      const { nodeId, type, timestamp } = decodeEvent(row);
-      const at = Date.parse(timestamp);
-      return nodeId === undefined
-        ? []
-        : { runId: row.run_id, workflowId: workflows.get(row.run_id) ?? '', nodeId, type, at };
+    const moments = (await this.#newestEnds([...workflows.keys()])).toReversed().flatMap((row) => {
+      const { run_id: runId, type } = row;
+      const end = decodeEventEnd(row);
+      if (!end) return [];
+      const { nodeId, timestamp } = end;
+      return { runId, workflowId: workflows.get(runId) ?? '', nodeId, type, at: Date.parse(timestamp) };
     });
     return slowestNodes(moments, SLOW_NODES_SHOWN);
+  }
+
+  /** Where there are too many events, or too much in them, those of the oldest runs are left out. */
+  async #newestEnds(runIds: readonly string[]): Promise<EventEnds[]> {
+    const found: EventEnds[] = [];
+    let characters = 0;
+    while (found.length < EVENTS_MAX && characters < CHARACTERS_MAX) {
+      const page = findEventEnds(runIds, NODE_MOMENTS, { before: found.at(-1), limit: EVENTS_AT_ONCE });
+      const rows = await this.#host.runtime.store.read<EventEnds>(page);
+      found.push(...rows);
+      for (const row of rows) characters += row.characters;
+      if (rows.length < EVENTS_AT_ONCE) break;
+    }
+    return found;
   }
 }

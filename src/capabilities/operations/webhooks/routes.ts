@@ -9,10 +9,9 @@ import {
   WebhookRegistration,
   WebhookSubscription,
 } from '../../../protocol/operations/webhooks.ts';
-import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
+import { ListQuery, numberAndIdIn, Page, pageFrom, pageOf, pageRequest } from '../../page.ts';
 import { NO_CONTENT, reply, route, transact } from '../../request.ts';
 import { deliveryDocument } from './document.ts';
-import type { DeliveryPosition } from './records.ts';
 import type { WebhookService } from './service.ts';
 import { SIGNATURE_ALGORITHM } from './signing.ts';
 
@@ -115,13 +114,9 @@ const listDeliveries = operation({
   replies: { 200: Page(WebhookDelivery) },
   refusals: [400, 404],
   handle: async ({ caller, params, query }, { webhooks }) => {
-    const page = pageRequest(query);
+    const page = pageFrom(query, numberAndIdIn);
     if (isRefusal(page)) return page;
-    const before = page.after === undefined ? undefined : positionOf(page.after);
-    if (before === null) {
-      const message = 'The cursor was not issued by this list. Leave it out to start from the newest delivery.';
-      return refuse('validation_error', message, { field: 'cursor' });
-    }
+    const before = page.after && { at: page.after.number, id: page.after.id };
     const filter = { state: query.state, before, limit: page.limit + 1 };
     const found = await webhooks.deliveries(caller, params.webhookId, filter);
     if (isRefusal(found)) return found;
@@ -131,12 +126,6 @@ const listDeliveries = operation({
     );
   },
 });
-
-/** Null if the text is not a cursor of this list. */
-function positionOf(text: string): DeliveryPosition | null {
-  const [, at, id] = /^(\d{1,16})\.([A-Za-z0-9-]+)$/.exec(text) ?? [];
-  return at === undefined || id === undefined ? null : { at: Number(at), id };
-}
 
 const redeliver = operation({
   operationId: 'redeliverWebhookDelivery',

@@ -1,4 +1,4 @@
-import { own } from '../../../protocol/format/json.ts';
+import { eventRows } from '../../../protocol/running/event-rows.ts';
 import type { EventType, RunEvent } from '../../../protocol/running/events.ts';
 import { isManagement } from '../../../protocol/running/management.ts';
 import type { AuditAction } from '../../../protocol/trust/audit-actions.ts';
@@ -27,8 +27,7 @@ function factsOf(append: Append): Fact[] {
 }
 
 function factOf(event: RunEvent, append: Append): Fact | undefined {
-  const row = own(AUDITED_EVENTS as Record<string, unknown>, event.type) as FactOf<EventType> | undefined;
-  return row?.(event, append);
+  return factRowOf(event.type)?.(event, append);
 }
 
 type FactOf<T extends EventType> = (event: RunEvent<T>, append: Append) => Fact | undefined;
@@ -112,6 +111,7 @@ export const AUDITED_EVENTS: { readonly [T in EventType]: FactOf<T> } = {
   'capstan.pause.requested': paused,
   'capstan.principal.identified': notAudited,
 };
+const factRowOf = eventRows<FactOf<EventType>>(AUDITED_EVENTS);
 
 /** The start of a child, a fork or a management run follows from an action that is in the audit log already. */
 function runCreated(_event: RunEvent, { run: { facts }, identity }: Append): Fact | undefined {

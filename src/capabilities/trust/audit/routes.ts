@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { AnyObject, Closed, NonEmpty, Timestamp } from '../../../protocol/format/schema.ts';
 import { AuditItem, AuditVerifyResult } from '../../../protocol/trust/audit.ts';
-import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
+import { ListQuery, Page, pageFrom, pageOf } from '../../page.ts';
 import { reply, route } from '../../request.ts';
 import { itemOf } from './document.ts';
 import type { EntryPosition } from './records.ts';
@@ -47,18 +47,10 @@ const listAudit = operation({
   replies: { 200: Page(AuditItem) },
   refusals: [400],
   handle: async ({ caller, query }, { audit }) => {
-    const page = pageRequest(query);
+    const page = pageFrom(query, positionIn);
     if (isRefusal(page)) return page;
-    const before = page.after === undefined ? undefined : positionOf(page.after);
-    if (before === null) {
-      return refuse(
-        'validation_error',
-        'The cursor was not issued by this list. Leave it out to start from the newest entry.',
-        { field: 'cursor' },
-      );
-    }
     const { actor, action, since, until } = query;
-    const filter = { actor, action, since: timeOf(since), until: timeOf(until), before };
+    const filter = { actor, action, since: timeOf(since), until: timeOf(until), before: page.after };
     const rows = await audit.list(caller, filter, page.limit + 1);
     return reply(
       200,
@@ -102,10 +94,10 @@ function timeOf(text: string | undefined): number | undefined {
   return text === undefined ? undefined : Date.parse(text);
 }
 
-/** Null if the text is not a cursor of this list. */
-function positionOf(text: string): EntryPosition | null {
+/** Reads the position of an entry from the text in a cursor. */
+function positionIn(text: string): EntryPosition | undefined {
   const [, at, sequence] = /^(\d{1,15})\.(\d{1,15})$/.exec(text) ?? [];
-  return at === undefined ? null : { at: Number(at), sequence: Number(sequence) };
+  return at === undefined ? undefined : { at: Number(at), sequence: Number(sequence) };
 }
 
 /** The operations on the audit log. */

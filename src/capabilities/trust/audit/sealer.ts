@@ -1,5 +1,5 @@
 import { isHash, MerkleRoot } from '../../../protocol/trust/audit-chain.ts';
-import { type Change, changeOf, perform, unchanged } from '../../../runtime/change.ts';
+import { type Change, changeOf, perform, unchanged, withResult } from '../../../runtime/change.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Write } from '../../../store/sql.ts';
 import { sha256Hex } from '../../../system/digest.ts';
@@ -88,22 +88,23 @@ export class Sealer {
   async #sealBatch(tenant: string | undefined): Promise<{ readonly hasMore: boolean }> {
     const pending = await this.#pending(tenant);
     const byTenant = [...Map.groupBy(pending, (row) => row.tenant)];
-    await Promise.all(byTenant.map(([owner, rows]) => this.#sealRows(owner, rows)));
-    return { hasMore: pending.length === BATCH };
+    const rest = await Promise.all(byTenant.map(([owner, rows]) => this.#sealRows(owner, rows)));
+    return { hasMore: pending.length === BATCH || rest.includes(true) };
   }
 
-  /** After a conflict the rows are read again: another host may have sealed them. */
-  async #sealRows(tenant: string, read: readonly PendingRow[]): Promise<void> {
+  /** After a conflict the rows are read again: another host may have sealed them. True if rows may be left over. */
+  async #sealRows(tenant: string, read: readonly PendingRow[]): Promise<boolean> {
     let rows: readonly PendingRow[] | undefined = read;
-    await perform(this.#runtime, async () => {
+    const hasRest = await perform(this.#runtime, async () => {
       const pending = rows ?? (await this.#pending(tenant));
       rows = undefined;
-      return pending.length === 0 ? unchanged(undefined) : this.#append(tenant, pending);
+      return pending.length === 0 ? unchanged(false) : this.#append(tenant, pending);
     });
+    return hasRest === true;
   }
 
-  /** A batch ends where a checkpoint is due; the rest comes with the next one. */
-  async #append(tenant: string, pending: readonly PendingRow[]): Promise<Change> {
+  /** A batch ends where a checkpoint is due; the result is whether pending rows are left for the next one. */
+  async #append(tenant: string, pending: readonly PendingRow[]): Promise<Change<boolean>> {
     const before = await this.#head(tenant);
     const { sequence = 0, checkpoint_sequence: covered = 0, tail_since = null } = before ?? {};
     const rows = pending.slice(0, Math.max(1, covered + CHECKPOINT_ENTRIES - sequence));
@@ -114,10 +115,11 @@ export class Sealer {
     const isDue =
       covered === 0 || last - covered >= CHECKPOINT_ENTRIES || rows.some(({ action }) => action === HOST_STARTED);
     const pendingIds = rows.map(({ pending_id }) => pending_id);
-    return moveChain(before, isDue ? await this.#signed(head, entries) : { head, writes: [] }, [
+    const moved = moveChain(before, isDue ? await this.#signed(head, entries) : { head, writes: [] }, [
       ...removePending(tenant, pendingIds),
       ...insertEntries(entries),
     ]);
+    return withResult(moved, () => rows.length < pending.length || pending.length === BATCH);
   }
 
   /**

@@ -1,8 +1,9 @@
 import { afterAll, expect, it } from 'vitest';
 import { callerAs, openCapabilityHost } from '../../../../test/support/capability-host.ts';
-import { and, changeOf, perform } from '../../../runtime/change.ts';
+import { and, changeOf, commitOrThrow, perform } from '../../../runtime/change.ts';
 import { entryBy } from './door.ts';
 import { AUDIT_TABLES } from './records.ts';
+import { CHECKPOINT_ENTRIES } from './sealer.ts';
 import { AuditService } from './service.ts';
 
 const host = await openCapabilityHost({ tables: AUDIT_TABLES });
@@ -78,4 +79,23 @@ it('begins a log when a tenant first asks for it', async () => {
   const stranger = { ...ada, subject: { ...ada.subject, tenant: 'beta' } };
   expect(await audit.verify(stranger, {})).toMatchObject({ chainValid: true });
   expect((await audit.list(stranger, {}, 10)).map(({ action }) => action)).toEqual(['audit.opened']);
+});
+
+it('lists everything that was recorded before, also where a checkpoint falls among it', async () => {
+  const gamma = { ...ada, subject: { ...ada.subject, tenant: 'gamma' } };
+  const record = (count: number) =>
+    commitOrThrow(
+      host.runtime.store,
+      Array.from({ length: count }, (_, index) =>
+        audit.record({ tenant: 'gamma', actor: 'ada', action: 'schedule.create', target: `sch-${index}` }),
+      ).flat(),
+    );
+  const newest = async () => (await audit.list(gamma, {}, 1))[0]?.sequence;
+  await record(1);
+  expect(await newest()).toBe(1);
+  await record(CHECKPOINT_ENTRIES - 50);
+  expect(await newest()).toBe(CHECKPOINT_ENTRIES - 49);
+  await record(150);
+  expect(await newest()).toBe(CHECKPOINT_ENTRIES + 101);
+  expect(await audit.verify(gamma, {})).toMatchObject({ chainValid: true, anomalies: [] });
 });

@@ -167,18 +167,18 @@ const IS_LIVE = '(revoked_at IS NULL OR revoked_at > $now)';
 
 /**
  * Expects another valid key that can manage keys, and locks it: of two managers that revoke each other at the same
- * time, one is refused with `manager`.
+ * time, one is refused with `manager`. A rotated key does not count, because it ends with its grace period.
  */
 export function keepManager(realm: KeyRealm, { keyId, isOwner }: { keyId: string; isOwner: boolean }): Write {
   const { tenant, isTest, workspace } = realm;
   const params: Param[] = [tenant, isTest ? 1 : 0, keyId];
   const reach = workspace === undefined ? '' : `OR workspace = $${params.push(workspace)}`;
   return {
-    sql: `UPDATE api_keys SET tenant = tenant WHERE ${IS_LIVE} AND key_id = (
+    sql: `UPDATE api_keys SET tenant = tenant WHERE revoked_at IS NULL AND key_id = (
             SELECT MAX(key_id) FROM api_keys
             WHERE tenant = $1 AND is_test = $2 AND key_id <> $3 AND (workspace IS NULL ${reach})
               AND ${isOwner ? "role = 'owner'" : `scopes LIKE '%"keys:manage"%'`}
-              AND ${IS_LIVE} AND (expires_at IS NULL OR expires_at > $now))`,
+              AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $now))`,
     params,
     expect: 1,
     expectation: 'manager',

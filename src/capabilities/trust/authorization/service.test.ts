@@ -95,4 +95,16 @@ describe('the keys that can manage keys', () => {
     const left = [first, second].filter((_, index) => isRefusal(outcomes[index]!));
     expect(await authenticate(left[0]!)).toHaveProperty('subject');
   });
+
+  it('do not include a rotated key, which ends with its grace period', async () => {
+    const tenant = { ...ada, subject: { ...ada.subject, tenant: 'gamma', tenantName: 'gamma' } };
+    const make = () => done(() => authorization.create(tenant, { name: 'owner', role: 'owner' }));
+    const first = await make();
+    const second = await done(() => authorization.rotate(tenant, first.id, 1_000));
+    const revoke = (id: string) => perform(host.runtime, () => authorization.revoke(tenant, id));
+    expect(await revoke(second.id)).toMatchObject({ refused: 'conflict' });
+    expect(await revoke(first.id)).toBeUndefined();
+    await make();
+    expect(await revoke(second.id)).toBeUndefined();
+  });
 });

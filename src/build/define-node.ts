@@ -77,9 +77,9 @@ export interface NodeCall<Config, Inputs> extends PureCall<Config, Inputs> {
   sleepUntil(time: number): Promise<void>;
   /** Starts a run of a workflow and waits for its end. */
   runWorkflow(workflowId: string, inputs?: JsonObject): Promise<ChildOutcome>;
-  /** Shows text while the node is working. After a crash, text may be shown again. */
+  /** Shows text while the node is working, each piece once; another attempt shows its own. */
   stream(text: string): void;
-  /** Adds a line to the event log of the run. */
+  /** Adds a line to the event log of the run, once; another attempt adds its own. */
   log(message: string, fields?: JsonObject): void;
 }
 

@@ -1,5 +1,6 @@
 import { IsOptional, type TProperties, type TSchema } from 'typebox';
 import { completeWorkflow } from '../engine/definition/complete.ts';
+import { own } from '../protocol/format/json.ts';
 import type { AuthoredWorkflow, WorkflowVariable } from '../protocol/running/workflows.ts';
 import { callSiteOf } from './call-site.ts';
 import { type Flow, FlowBuilder, type VariablesOf } from './flow.ts';
@@ -13,7 +14,7 @@ export interface WorkflowHead<V extends TProperties>
   readonly version?: string;
   /**
    * TypeBox schemas by name. A variable is required unless it is `Type.Optional` or has a `default`; `sensitive: true`
-   * masks it.
+   * masks it. The protocol keeps its type, description and default; a node has to check what else the schema says.
    */
   readonly variables?: V;
 }
@@ -51,13 +52,28 @@ const TYPES: Readonly<Record<string, WorkflowVariable['type']>> = {
   integer: 'number',
   boolean: 'boolean',
   array: 'array',
+  object: 'object',
 };
 
+/** The type of the protocol for a schema; that of a choice is the one that all its values share. */
+function typeOf(name: string, schema: Readonly<Record<string, unknown>>): WorkflowVariable['type'] {
+  const { type, anyOf, const: only, enum: values = only === undefined ? [] : [only] } = schema;
+  const known = own(TYPES, String(type ?? ''));
+  if (known) return known;
+  const choices = [
+    ...((anyOf ?? []) as Readonly<Record<string, unknown>>[]).map((choice) => typeOf(name, choice)),
+    ...(values as unknown[]).flatMap((value) => own(TYPES, typeof value) ?? []),
+  ];
+  const [first, ...others] = new Set(choices);
+  if (first !== undefined && others.length === 0) return first;
+  throw new Error(`The variable ${JSON.stringify(name)} needs a schema of one type, such as Type.String().`);
+}
+
 function variableOf(name: string, schema: TSchema): WorkflowVariable {
-  const { type, description, default: defaultValue, sensitive } = schema as Readonly<Record<string, unknown>>;
+  const { description, default: defaultValue, sensitive } = schema as Readonly<Record<string, unknown>>;
   return {
     name,
-    type: TYPES[String(type)] ?? 'object',
+    type: typeOf(name, schema as Readonly<Record<string, unknown>>),
     ...(typeof description === 'string' ? { description } : {}),
     ...(IsOptional(schema) || 'default' in schema ? {} : { required: true }),
     ...('default' in schema ? { defaultValue } : {}),

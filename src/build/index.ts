@@ -19,6 +19,7 @@ export { defineWorkflow, type WorkflowHead } from './define-workflow.ts';
 export type { After, Flow, ForEachOptions, StepSettings, SubWorkflowOptions } from './flow.ts';
 export { cel, ended, ifFailed, Step, Value, Variable, Way, when } from './flow-values.ts';
 export { loadProject } from './load-project.ts';
+export type { NodeException } from './node-exception.ts';
 export { type OwnNodes, ownNodes } from './own-nodes.ts';
 export { ownProject } from './own-project.ts';
 export type { OwnWorkflow } from './own-workflow.ts';

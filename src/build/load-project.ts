@@ -36,10 +36,14 @@ async function importFile(file: string, root: string): Promise<{ readonly defaul
     const { message, stack = '', name } = error instanceof Error ? error : new Error(String(error));
     // Syntax errors have their place, without a column, above the message.
     const [, above] = /^(?:file:\/\/)?(\/\S+:\d+)$/m.exec(stack) ?? [];
-    const place = above ?? placesIn(stack).find((each) => each.startsWith(root + sep));
+    const place = above ?? placesIn(stack).find((each) => isOwnFile(each, root));
     const kind = name === 'Error' || name === 'TypeError' ? '' : `${name}: `;
     throw new ProjectProblem(`${place ?? file}: ${kind}${message}`);
   }
+}
+
+function isOwnFile(place: string, root: string): boolean {
+  return place.startsWith(root + sep) && !place.includes(`${sep}node_modules${sep}`);
 }
 
 function isProject(value: unknown): value is Project {

@@ -4,6 +4,7 @@ import type { InterruptRequest } from '../engine/people/interrupts.ts';
 import { answerIn, questionOf } from '../engine/people/questions.ts';
 import { isOver } from '../engine/run/run.ts';
 import { isObject, type JsonObject } from '../protocol/format/json.ts';
+import { declaredPorts } from '../runtime/declared-ports.ts';
 import type { StepCall } from '../runtime/effects/seams.ts';
 import { type NodeContext, NodeFailure, type NodeType, type Outcome } from '../runtime/node-type.ts';
 import type { ChildOutcome, NodeCall, OwnNode, PureCall } from './define-node.ts';
@@ -20,6 +21,7 @@ export function nodeTypeOf(node: OwnNode): NodeType {
     fansOut: node.safety !== 'pure',
     ...(config === undefined ? {} : { config: isStandard(config) ? ANY_CONFIG : jsonSchemaOf(config) }),
     ...(config !== undefined && isStandard(config) ? { check: (value) => configProblems(config, value) } : {}),
+    ...declaredPorts({ inputs: jsonSchemaOf(node.inputs), outputs: jsonSchemaOf(node.outputs) }),
     ...(node.tool
       ? { tool: { description: node.description, safety: node.safety, inputs: jsonSchemaOf(node.inputs) } }
       : {}),
@@ -145,7 +147,7 @@ function wrongOutputs({ typeId }: OwnNode, problem: string): Outcome {
 function fullCall(
   call: PureCall<unknown, unknown>,
   waiting: Waiting,
-  { emit, node, runId }: NodeContext,
+  { emitShown, node, runId }: NodeContext,
 ): NodeCall<unknown, unknown> {
   const nodeId = node.id;
   return {
@@ -157,9 +159,9 @@ function fullCall(
     sleep: async (ms) => waiting.until(await waiting.effect('sleep', () => call.now() + ms)),
     sleepUntil: (time) => waiting.until(time),
     runWorkflow: (workflowId, inputs = {}) => waiting.child(workflowId, inputs),
-    stream: (chunk) => emit({ type: 'output.chunk', nodeId, payload: { nodeId, runId, chunk, isLast: false } }),
+    stream: (chunk) => emitShown({ type: 'output.chunk', nodeId, payload: { nodeId, runId, chunk, isLast: false } }),
     log: (message, fields) =>
-      emit({
+      emitShown({
         type: 'log.appended',
         nodeId,
         payload: { level: 'info', message, nodeId, ...(fields ? { fields } : {}) },

@@ -11,9 +11,11 @@ import { isTerminalStatus } from '../protocol/running/run-status.ts';
 import type { RunSnapshot } from '../protocol/running/runs.ts';
 import { type DueTenant, dueTenants } from '../store/queue.ts';
 import { sleep } from '../system/clock.ts';
+import type { Log } from '../system/log.ts';
 import { realClock, realIds } from '../system/real.ts';
 import type { ProjectDefinition } from './define-project.ts';
 import { defineProject } from './define-project.ts';
+import { type NodeException, printException } from './node-exception.ts';
 import { ownProject } from './own-project.ts';
 import { SkippingClock } from './skipping-clock.ts';
 
@@ -36,6 +38,8 @@ export interface TestOptions {
   readonly answer?: (question: TestQuestion) => JsonObject | undefined;
   /** What models answer: the first entry that matches, as in the script of a scripted provider. */
   readonly model?: readonly JsonObject[];
+  /** Told of exceptions that the code of a node did not mean; by default their stacks go to the standard error. */
+  readonly onException?: (exception: NodeException) => void;
 }
 
 /** How a run under test ended. */
@@ -61,7 +65,7 @@ export async function testWorkflow(
 ): Promise<TestedRun> {
   const folder = mkdtempSync(join(tmpdir(), 'capstan-test-'));
   try {
-    const tested = await startTested(project, folder, options.model);
+    const tested = await startTested(project, folder, options);
     try {
       return await runOn(tested, typeof workflow === 'string' ? workflow : workflow.id, options);
     } finally {
@@ -79,9 +83,20 @@ interface Tested {
   readonly host: Host;
 }
 
-const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+/** The log of a host under test: only what the code of nodes throws is of interest. */
+function exceptionLog(onException: (exception: NodeException) => void): Log {
+  const warn = (fields: object): void => {
+    const { err: error, ...place } = fields as { readonly err?: unknown } & Omit<NodeException, 'error'>;
+    if (error !== undefined && place.nodeId !== undefined) onException({ ...place, error });
+  };
+  return { debug: () => {}, info: () => {}, warn, error: () => {} };
+}
 
-async function startTested(project: ProjectDefinition, folder: string, answers: TestOptions['model']): Promise<Tested> {
+async function startTested(
+  project: ProjectDefinition,
+  folder: string,
+  { model: answers, onException = printException }: TestOptions,
+): Promise<Tested> {
   const workflowsFolder = join(folder, 'workflows');
   mkdirSync(workflowsFolder);
   const models = answers ? { models: JSON.stringify([scripted(folder, answers)]) } : {};
@@ -97,7 +112,7 @@ async function startTested(project: ProjectDefinition, folder: string, answers: 
     },
   });
   const extra = [ownProject(defineProject(project)), finder];
-  const running = await startHost(config, { clock, ids: realIds(clock), log: SILENT }, extra);
+  const running = await startHost(config, { clock, ids: realIds(clock), log: exceptionLog(onException) }, extra);
   return { running, client: createClient({ url: running.url, key: running.firstKey }), clock, host: found.host! };
 }
 

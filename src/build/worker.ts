@@ -5,6 +5,7 @@ import { isObject, type JsonObject } from '../protocol/format/json.ts';
 import type { TaskFailure, WaitsFor, WorkerTask, WorkerTypeRequest } from '../protocol/running/workers.ts';
 import type { NodeFailure } from '../runtime/node-failure.ts';
 import { type ChildOutcome, type EffectCall, fatal, type NodeCall, type OwnNode } from './define-node.ts';
+import { type NodeException, printException } from './node-exception.ts';
 import { checkOf, jsonSchemaOf, type ValueSchema } from './value-schema.ts';
 
 /** Where a worker gets its attempts, and the nodes that it makes them with. */
@@ -24,6 +25,10 @@ export interface WorkerOptions {
   readonly leaseSeconds?: number;
   /** Ends the worker: it takes nothing new, and finishes what it has. */
   readonly signal?: AbortSignal;
+  /** Told once the host has accepted the types of its nodes. */
+  readonly onConnected?: () => void;
+  /** Told of exceptions that the code of a node did not mean; by default their stacks go to the standard error. */
+  readonly onException?: (exception: NodeException) => void;
 }
 
 const WAIT_S = 20;
@@ -32,11 +37,12 @@ const PATIENT = { attempts: Number.POSITIVE_INFINITY, patienceMs: Number.POSITIV
 
 /** Declares the types of its nodes to a host and makes their attempts, until the signal says stop. */
 export async function runWorker(options: WorkerOptions): Promise<void> {
-  const { nodes, pool, concurrency = 4, leaseSeconds = 30, name, signal } = options;
+  const { nodes, pool, concurrency = 4, leaseSeconds = 30, name, signal, onException = printException } = options;
   const client = createClient({ url: options.url, key: options.key });
   const byType = new Map(nodes.map((node) => [node.typeId, node]));
   for (const node of nodes)
     await client.putWorkerType(node.typeId, declarationOf(node, pool), { signal, retry: PATIENT });
+  options.onConnected?.();
   const working = new Set<Promise<void>>();
   const request = { types: [...byType.keys()], waitSeconds: WAIT_S, leaseSeconds, ...(name ? { worker: name } : {}) };
   while (!signal?.aborted) {
@@ -45,7 +51,7 @@ export async function runWorker(options: WorkerOptions): Promise<void> {
       .claimWorkerTasks({ ...request, max }, { signal, retry: PATIENT })
       .catch((error) => (signal?.aborted ? { tasks: [] } : Promise.reject(error)));
     for (const task of tasks) {
-      const attempt = new Attempt(client, byType.get(task.typeId)!, task, leaseSeconds).make();
+      const attempt = new Attempt(client, byType.get(task.typeId)!, task, { leaseSeconds, onException }).make();
       const tracked = attempt.finally(() => working.delete(tracked));
       working.add(tracked);
     }
@@ -80,6 +86,7 @@ class Attempt {
   readonly #node: OwnNode;
   readonly #task: WorkerTask;
   readonly #leaseMs: number;
+  readonly #onException: NonNullable<WorkerOptions['onException']>;
   readonly #over = new AbortController();
   readonly #logs: { message: string; fields?: JsonObject }[] = [];
   readonly #counts = new Map<string, number>();
@@ -89,11 +96,17 @@ class Attempt {
   #children = 0;
   #progress: string | undefined;
 
-  constructor(client: Client, node: OwnNode, task: WorkerTask, leaseSeconds: number) {
+  constructor(
+    client: Client,
+    node: OwnNode,
+    task: WorkerTask,
+    { leaseSeconds, onException }: Required<Pick<WorkerOptions, 'leaseSeconds' | 'onException'>>,
+  ) {
     this.#client = client;
     this.#node = node;
     this.#task = task;
     this.#leaseMs = leaseSeconds * 1_000;
+    this.#onException = onException;
   }
 
   /** Calls the code and reports what became of it, unless the lease is over: then it is another worker's. */
@@ -232,11 +245,12 @@ class Attempt {
   }
 
   #failure(error: unknown): TaskFailure {
-    const { epoch } = this.#task;
+    const { epoch, runId, nodeId, typeId } = this.#task;
     // Also a failure that another copy of this package made.
     const isNodeFailure = error instanceof Error && error.name === 'NodeFailure' && 'error' in error;
-    const reason = isNodeFailure ? (error as NodeFailure).error : { code: 'node_failed', message: textOf(error) };
-    return { epoch, error: reason, logs: this.#logs };
+    if (isNodeFailure) return { epoch, error: (error as NodeFailure).error, logs: this.#logs };
+    this.#onException({ runId, nodeId, typeId, error });
+    return { epoch, error: { code: 'node_failed', message: textOf(error) }, logs: this.#logs };
   }
 }
 

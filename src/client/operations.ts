@@ -2,6 +2,7 @@ import type { Static } from 'typebox';
 import type { AgentInventory, AgentInventoryEntry } from '../protocol/ai/agents.ts';
 import type { McpMessage } from '../protocol/ai/mcp.ts';
 import type { MemoryRecord } from '../protocol/ai/memory.ts';
+import type { ModelCatalog } from '../protocol/ai/models.ts';
 import type {
   ExpandChainReply,
   ExpandChainRequest,
@@ -10,7 +11,14 @@ import type {
   PackLockfile,
   PackSummary,
 } from '../protocol/ai/packs.ts';
-import type { PromptKind, PromptSource, PromptTemplate, RenderReply, RenderRequest } from '../protocol/ai/prompts.ts';
+import type {
+  PromptKind,
+  PromptSource,
+  PromptTemplate,
+  PromptVersions,
+  RenderReply,
+  RenderRequest,
+} from '../protocol/ai/prompts.ts';
 import type { ToolDescriptor, ToolList, ToolView } from '../protocol/ai/tools.ts';
 import type { ToolSourceKind, TriggerOutcome } from '../protocol/format/choices.ts';
 import type {
@@ -68,7 +76,7 @@ import type { InterruptView, ResolveReply, ResolveRequest } from '../protocol/pe
 import type { CallPending, CallRequest, CallResult } from '../protocol/running/calls.ts';
 import type { ForkReply, ForkRequest } from '../protocol/running/forks.ts';
 import type { DebugBundle, RunAncestry, RunDiff } from '../protocol/running/inspection.ts';
-import type { RunStatus } from '../protocol/running/run-status.ts';
+import type { RunOrigin, RunStatus } from '../protocol/running/run-status.ts';
 import type {
   BulkCancelReply,
   BulkCancelRequest,
@@ -235,6 +243,8 @@ export const OPERATIONS = {
         readonly workflowId?: string;
         readonly tag?: string;
         readonly flagged?: boolean;
+        readonly origin?: RunOrigin;
+        readonly preview?: boolean;
       };
     reply: Page<RunSummary>;
   }>()('GET', `${HOST}/runs`, { takes: 'query' }),
@@ -570,6 +580,8 @@ export const OPERATIONS = {
     query?: { readonly version?: string; readonly libraryId?: string; readonly workspaceId?: string };
     reply: PromptTemplate;
   }>()('GET', `${V1}/prompts/{templateId}`, { takes: 'query', needs: 'prompts.endpointsSupported' }),
+  listPromptVersions: operation<{ reply: PromptVersions }>()('GET', `${HOST}/prompts/{templateId}/versions`),
+  listModels: operation<{ reply: ModelCatalog }>()('GET', `${HOST}/models`),
   createPromptTemplate: operation<{ body: PromptTemplate; reply: PromptTemplate }>()('POST', `${V1}/prompts`, {
     takes: 'body',
     needs: 'prompts.mutableLibrary',

@@ -1,8 +1,10 @@
 import { type Command, Option } from 'commander';
 import type { Client } from '../client/index.ts';
 import { currentLogin } from './credentials.ts';
+import type { Situation } from './error-report.ts';
 import { EXIT, type ExitCode } from './exit.ts';
 import { hostClient } from './host-client.ts';
+import { namedThings } from './named-things.ts';
 import type { Terminal } from './terminal.ts';
 import { coloured, type Paint, plain } from './text.ts';
 
@@ -50,9 +52,11 @@ export interface Context {
   note(text: string): void;
 }
 
-/** Receives the exit code of the command that commander runs. */
-export interface Outcome {
+/** Receives what came of the command that commander runs, and what to know to explain an error of it. */
+export interface Outcome extends Situation {
   code: ExitCode;
+  login?: Situation['login'];
+  named?: Situation['named'];
 }
 
 const COMMON_FLAGS: Readonly<Record<string, string>> = {
@@ -85,8 +89,9 @@ export function mountCommand(parent: Command, spec: CommandSpec, terminal: Termi
   command.action(async () => {
     const given = command.opts();
     const options = twin ? { ...given, [twin.name]: given[twin.name] ?? given[twin.also] } : given;
-    const context = contextOf(terminal, options.json === true, options.quiet === true);
+    const context = contextOf(terminal, options.json === true, options.quiet === true, outcome);
     const args = command.processedArgs.flat().filter((arg): arg is string => arg !== undefined);
+    outcome.named = namedThings(spec.takes ?? '', args);
     outcome.code = (await spec.run(context, { args, options })) ?? EXIT.done;
   });
 }
@@ -104,14 +109,17 @@ function optionOf(flag: string, meaning: string): Option {
   return new Option(flag.replace('...>', '>'), `${meaning}; may be repeated`).argParser(collect);
 }
 
-function contextOf(terminal: Terminal, isJson: boolean, isQuiet: boolean): Context {
+function contextOf(terminal: Terminal, isJson: boolean, isQuiet: boolean, outcome: Outcome): Context {
   const print = (lines: readonly string[]): void => terminal.out(lines.map((line) => `${line}\n`).join(''));
   return {
     terminal,
     isJson,
     isQuiet,
     paint: terminal.hasColours ? coloured : plain,
-    client: async () => hostClient(await currentLogin(terminal.environment)),
+    async client() {
+      outcome.login = await currentLogin(terminal.environment);
+      return hostClient(outcome.login);
+    },
     show(value, words, quiet = () => []) {
       if (isJson) print(value === undefined ? [] : [JSON.stringify(value)]);
       else print(isQuiet ? quiet() : words());

@@ -16,6 +16,9 @@ export const EXIT = {
 /** One of the values of `EXIT`. */
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
+/** With this code `serve --dev` says to `capstan dev` that it cannot have its port: no change of a file helps. */
+export const CANNOT_LISTEN = 5;
+
 /** The exit code for a run with this status: success only when it completed. */
 export function exitOfRun(status: string): ExitCode {
   if (status === 'completed') return EXIT.done;

@@ -16,7 +16,7 @@ export async function runCommandLine(args: readonly string[], terminal: Terminal
     return outcome.code;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
-    const report = describeError(error);
+    const report = describeError(error, outcome);
     if (!report) throw error;
     const lines = args.includes('--json') ? [errorEnvelope(error, report)] : report.lines;
     terminal.err(lines.map((line) => `${line}\n`).join(''));

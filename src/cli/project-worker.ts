@@ -7,9 +7,11 @@ import { UsageError } from './exit.ts';
 import { projectIn } from './workflow-folder.ts';
 
 /** How a worker of a project is run. */
-interface ProjectWorker extends Omit<WorkerOptions, 'nodes'> {
+interface ProjectWorker extends Omit<WorkerOptions, 'nodes' | 'onConnected'> {
   readonly folder: string;
-  /** Told which types it serves, before it asks for attempts. */
+  /** Told which types it will serve, before it connects. */
+  readonly onLoaded: (types: readonly string[]) => void;
+  /** Told which types it serves, once the host knows them. */
   readonly onReady: (types: readonly string[]) => void;
 }
 
@@ -21,14 +23,13 @@ interface PackWorker extends Omit<ProjectWorker, 'folder'> {
 }
 
 /** Makes the attempts at the nodes of packs that are signed with trusted keys, until the signal says stop. */
-export async function workForPacks({ folders, trusted, onReady, ...options }: PackWorker): Promise<void> {
+export async function workForPacks({ folders, trusted, ...worker }: PackWorker): Promise<void> {
   const keys = trusted.map((key) => (existsSync(key) ? readFileSync(key, 'utf8') : key));
   const packs: NodePack[] = [];
   try {
     for (const folder of folders) packs.push(await loadNodePack(resolve(folder), keys));
     const nodes = packs.flatMap((pack) => pack.nodes);
-    onReady(nodes.map(({ typeId }) => typeId));
-    await runWorker({ ...options, nodes });
+    await serveNodes(nodes, worker);
   } catch (error) {
     throw error instanceof ProjectProblem ? new UsageError(error.message) : error;
   } finally {
@@ -46,9 +47,17 @@ export function signPack(folder: string, keyFile: string): string {
 }
 
 /** Makes the attempts at the nodes of a project, until the signal says stop. */
-export async function workForProject({ folder, onReady, ...options }: ProjectWorker): Promise<void> {
+export async function workForProject({ folder, ...worker }: ProjectWorker): Promise<void> {
   const { nodes = [] } = await projectIn(folder);
   if (nodes.length === 0) throw new UsageError(`The project in ${folder} has no nodes.`);
-  onReady(nodes.map(({ typeId }) => typeId));
-  await runWorker({ ...options, nodes });
+  await serveNodes(nodes, worker);
+}
+
+async function serveNodes(
+  nodes: WorkerOptions['nodes'],
+  { onLoaded, onReady, ...options }: Omit<ProjectWorker, 'folder'>,
+): Promise<void> {
+  const types = nodes.map(({ typeId }) => typeId);
+  onLoaded(types);
+  await runWorker({ ...options, nodes, onConnected: () => onReady(types) });
 }

@@ -1,25 +1,34 @@
-import { type Client, RefusedError, type RunEvent } from '../client/index.ts';
+import type { Client, RunEvent } from '../client/index.ts';
 import { isObject } from '../protocol/format/json.ts';
-import type { RunSnapshot } from '../protocol/running/runs.ts';
+import type { NodeStateDoc, RunSnapshot } from '../protocol/running/runs.ts';
+import { isNoWorkerMessage } from '../protocol/running/worker-log.ts';
+import type { OpenTask } from '../protocol/running/workers.ts';
 import type { WorkflowEdge } from '../protocol/running/workflows.ts';
 import type { Context } from './command.ts';
-import { columns, formatDuration, paintStatus, propertyLines, sanitize } from './text.ts';
+import { logText, saidBy, skipReason } from './event-details.ts';
+import { orNone } from './or-none.ts';
+import { columns, errorText, formatDuration, paintStatus, propertyLines, sanitize, shortText } from './text.ts';
 import { valueLines } from './value-lines.ts';
 
 /** What a report is made of, besides the snapshot of the run. */
 interface Sources {
   readonly events: readonly RunEvent[];
   readonly edges: readonly WorkflowEdge[];
+  /** Attempts of this run that wait for a worker, or that one has; undefined for callers who may not see them. */
+  readonly tasks?: readonly OpenTask[] | undefined;
 }
 
 const NO_SOURCES: Sources = { events: [], edges: [] };
 /** The shortest long poll: the log is read as far as it goes now. */
 const POLL_S = 1;
+/** More warnings would push the outcome off the screen. */
+const WARNINGS_MAX = 10;
 
 /** Reads the log and the graph of a run and formats what came out of it. */
 export async function runReport(context: Context, client: Client, run: RunSnapshot): Promise<string[]> {
   const [events, edges] = await Promise.all([eventsOf(client, run.runId), edgesOf(client, run.workflowId)]);
-  return runLines(context, run, { events, edges });
+  const isWaiting = Object.entries(run.nodeStates ?? {}).some((node) => waitNoted(node, events) !== undefined);
+  return runLines(context, run, { events, edges, tasks: isWaiting ? await tasksOf(client, run.runId) : undefined });
 }
 
 /** Reads the log of a run as far as it goes now. */
@@ -36,12 +45,12 @@ export async function eventsOf(client: Client, runId: string): Promise<RunEvent[
 
 /** Runs of workflows that were deleted, or that no caller can read, are shown without their graph. */
 async function edgesOf(client: Client, workflowId: string): Promise<readonly WorkflowEdge[]> {
-  try {
-    return (await client.getWorkflow(workflowId)).edges;
-  } catch (error) {
-    if (error instanceof RefusedError) return [];
-    throw error;
-  }
+  return (await orNone(client.getWorkflow(workflowId)))?.edges ?? [];
+}
+
+/** What workers have to do for a run. Only owners may read it, and only Capstan hosts have it. */
+async function tasksOf(client: Client, runId: string): Promise<readonly OpenTask[] | undefined> {
+  return (await orNone(client.listWorkerTasks()))?.items.filter((task) => task.runId === runId);
 }
 
 /** Formats a run: first what came out of it, then how it went. */
@@ -52,6 +61,7 @@ export function runLines({ paint }: Context, run: RunSnapshot, sources = NO_SOUR
   return [
     paintStatus(paint, status),
     ...(error ? errorLines(run) : []),
+    ...warningLines(runId, sources.events).map((line) => paint('yellow', line)),
     ...resultLines(run, sources).flatMap((lines) => ['', ...lines]),
     '',
     ...propertyLines({
@@ -61,14 +71,59 @@ export function runLines({ paint }: Context, run: RunSnapshot, sources = NO_SOUR
       artifacts: artifactsIn(runId, sources.events),
       cost: costOf(run),
       run: runId,
+      fork: forkText(run),
+      forks: relatedText(run.forks),
+      'started by':
+        run.parentRunId && `${run.parentRunId}${run.parentNodeId ? `, at its node ${run.parentNodeId}` : ''}`,
+      'child runs': relatedText(run.childRuns),
       workflow: `${workflowId} (version ${workflowVersion ?? '?'})`,
       time: timeOf(run),
       variables,
     }),
     ...(nodes.length > 0
-      ? ['', ...columns(nodes.map(([id, state]) => [id, state.status, errorText(state.error)]))]
+      ? ['', ...columns(nodes.map((node) => [node[0], node[1].status, nodeNote(node, sources)]))]
       : []),
   ];
+}
+
+/** What the nodes and the engine warned of, each message once. */
+function warningLines(runId: string, events: readonly RunEvent[]): string[] {
+  const texts = events.flatMap((event) => {
+    if (event.type !== 'log.appended' || !['warn', 'error'].includes(event.payload.level)) return [];
+    const { level, ...said } = event.payload;
+    const kind = level === 'warn' ? 'warning' : level;
+    return [`${kind}${event.nodeId === undefined ? '' : ` at ${event.nodeId}`}: ${logText(said)}`];
+  });
+  const counts = [...Map.groupBy(texts, (text) => text)];
+  const lines = counts.map(([text, { length }]) => sanitize(length === 1 ? text : `${text} (${length} times)`));
+  if (lines.length <= WARNINGS_MAX) return lines;
+  return [
+    ...lines.slice(0, WARNINGS_MAX),
+    `… ${lines.length - WARNINGS_MAX} more warnings; see capstan events ${runId}`,
+  ];
+}
+
+type NamedNode = readonly [nodeId: string, state: NodeStateDoc];
+
+/** Why a node is as it is: its error, why it was skipped, or what it waits for. */
+function nodeNote([nodeId, state]: NamedNode, { events, tasks }: Sources): string {
+  if (state.error) return errorText(state.error);
+  if (state.status === 'skipped' && state.reason !== undefined) return skipReason(state.reason);
+  const noted = waitNoted([nodeId, state], events);
+  if (noted === undefined) return '';
+  const task = tasks?.find((each) => each.nodeId === nodeId);
+  if (task?.state === 'leased') return `a worker has it${task.worker === undefined ? '' : `: ${task.worker}`}`;
+  return tasks && !task ? '' : `${noted}; see capstan workers list`;
+}
+
+/** What the log says that a running node waits for, since it was started last. */
+function waitNoted([nodeId, { status }]: NamedNode, events: readonly RunEvent[]): string | undefined {
+  if (status !== 'running') return undefined;
+  const own = events.filter((event) => event.nodeId === nodeId);
+  const since = own.slice(own.findLastIndex(({ type }) => type === 'node.started') + 1);
+  return since
+    .flatMap((event) => (event.type === 'log.appended' ? [event.payload.message] : []))
+    .findLast(isNoWorkerMessage);
 }
 
 /** The outputs of the last nodes: those after which nothing else was completed. */
@@ -83,20 +138,29 @@ function resultLines({ nodeStates = {} }: RunSnapshot, { edges }: Sources): stri
     .map(([id, { outputs }]) => [`Result of ${sanitize(id)}:`, ...valueLines(outputs).map((line) => `  ${line}`)]);
 }
 
+const RELATED_MAX = 5;
+
+/** Runs that came from this one, with their status. */
+function relatedText(runs: RunSnapshot['forks'] = []): string | undefined {
+  if (runs.length === 0) return undefined;
+  const shown = runs.slice(0, RELATED_MAX).map(({ runId, status }) => `${runId} (${status})`);
+  return [...shown, ...(runs.length > RELATED_MAX ? [`${runs.length - RELATED_MAX} more`] : [])].join(', ');
+}
+
+/** The run whose history this one began with. */
+export function forkText({ forkedFrom }: RunSnapshot): string | undefined {
+  return forkedFrom && `${forkedFrom.mode} of ${forkedFrom.runId}, from event ${forkedFrom.fromSeq}`;
+}
+
 /** The error of the run, the node that it came from, and the cause that the node gave. */
 function errorLines({ error, nodeStates = {} }: RunSnapshot): string[] {
   const failed = Object.entries(nodeStates).find(([, { status }]) => status === 'failed');
   const cause = failed ? errorText(failed[1].error) : '';
   const own = errorText(error);
   return [
-    own + (failed && !own.includes(failed[0]) ? `, at the node ${sanitize(failed[0])}` : ''),
+    own + (failed && !own.split(/[^\w.-]+/).includes(failed[0]) ? `, at the node ${sanitize(failed[0])}` : ''),
     ...(cause === '' || cause === own ? [] : [`  because: ${cause}`]),
   ];
-}
-
-/** Formats an error as its message and code. */
-export function errorText(error: unknown): string {
-  return isObject(error) ? sanitize(`${error.message} (${error.code})`) : '';
 }
 
 /** The tools that were called, in order, with how often and how they ended. */
@@ -117,19 +181,26 @@ function toolOutcome(status: string | undefined): string {
 function decisionsIn(events: readonly RunEvent[]): string | undefined {
   const decisions = events.flatMap((event) => {
     if (event.type === 'agent.decided') return [`${event.payload.agentId}: ${shortText(event.payload.decision)}`];
-    if (event.type === 'approval.received') return [`${event.payload.nodeId}: ${event.payload.action}`];
-    if (event.type === 'approval.granted' || event.type === 'approval.rejected')
-      return [`${event.payload.gateId}: ${event.type.slice('approval.'.length)}`];
+    if (event.type === 'approval.received') return [`${event.payload.nodeId}: ${receivedText(event, events)}`];
+    if (event.type === 'approval.granted') return [`${event.payload.gateId}: granted by ${event.payload.principal}`];
+    if (event.type === 'approval.rejected' || event.type === 'approval.overridden') {
+      const { gateId, principal, reason } = event.payload;
+      return [`${gateId}: ${event.type.slice('approval.'.length)} ${saidBy(principal, reason)}`];
+    }
     return [];
   });
   return decisions.length === 0 ? undefined : decisions.join('; ');
 }
 
-const SHORT_MAX = 80;
-
-function shortText(value: unknown): string {
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return text.length > SHORT_MAX ? `${text.slice(0, SHORT_MAX)}…` : text;
+/** A decision with who took it and why: the reason is in the answer to the same question. */
+function receivedText(received: RunEvent<'approval.received'>, events: readonly RunEvent[]): string {
+  const { action, decidedBy, comment } = received.payload;
+  const reasons = events.flatMap(({ type, payload, causationId }) => {
+    const isAnswer =
+      type === 'interrupt.resolved' && causationId === received.causationId && payload.resolvedBy === decidedBy;
+    return isAnswer && isObject(payload.resumeValue) ? [payload.resumeValue.reason] : [];
+  });
+  return `${action} ${saidBy(decidedBy, comment ?? reasons[0])}`.trim();
 }
 
 function artifactsIn(runId: string, events: readonly RunEvent[]): string | undefined {
@@ -148,7 +219,9 @@ function costOf({ metrics }: RunSnapshot): string | undefined {
   return parts.length === 0 ? undefined : parts.join(', ');
 }
 
-function timeOf({ createdAt, startedAt = createdAt, endedAt }: RunSnapshot): string | undefined {
-  if (startedAt === undefined || endedAt === undefined) return startedAt;
-  return `${startedAt}, took ${formatDuration(Date.parse(endedAt) - Date.parse(startedAt))}`;
+/** The first events of a fork are copies, with their times: it began when it was created. */
+function timeOf({ createdAt, startedAt = createdAt, endedAt, forkedFrom }: RunSnapshot): string | undefined {
+  const began = forkedFrom ? createdAt : startedAt;
+  if (began === undefined || endedAt === undefined) return began;
+  return `${began}, took ${formatDuration(Date.parse(endedAt) - Date.parse(began))}`;
 }

@@ -31,6 +31,11 @@ export function startFailure(error: Error, settings: StartSettings): string {
   );
 }
 
+/** Whether a start failed because its address cannot be used. */
+export function isListenFailure(error: Error, settings: StartSettings): boolean {
+  return listenFailure(innermost(error), settings) !== undefined;
+}
+
 function innermost(error: Error): SystemError {
   return error.cause instanceof Error ? innermost(error.cause) : error;
 }

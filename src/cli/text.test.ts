@@ -1,5 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { coloured, columns, formatDuration, paintStatus, plain, propertyLines, table } from './text.ts';
+import {
+  coloured,
+  columns,
+  counted,
+  formatDuration,
+  formatSpan,
+  paintStatus,
+  plain,
+  propertyLines,
+  table,
+} from './text.ts';
 
 describe('terminal text', () => {
   it('is aligned in columns, without control characters', () => {
@@ -38,5 +48,23 @@ describe('terminal text', () => {
     [172_800_000, '2 d'],
   ])('says %i ms as %s', (ms, text) => {
     expect(formatDuration(ms)).toBe(text);
+  });
+
+  it.each([
+    [500, '500 ms'],
+    [45_000, '45 s'],
+    [5_400_000, '1 h 30 min'],
+    [7_200_000, '2 h'],
+    [604_800_000, '7 d'],
+  ])('says %i ms as the span %s', (ms, text) => {
+    expect(formatSpan(ms)).toBe(text);
+  });
+
+  it('counts one thing and several', () => {
+    expect([counted(1, 'proposal'), counted(0, 'proposal'), counted(2, 'reply', 'replies')]).toEqual([
+      '1 proposal',
+      '0 proposals',
+      '2 replies',
+    ]);
   });
 });

@@ -6,16 +6,19 @@ import type { WorkflowVariable } from '../protocol/running/workflows.ts';
 import type { CommandInput, Context } from './command.ts';
 import { UsageError } from './exit.ts';
 import type { Terminal } from './terminal.ts';
-import { sanitize } from './text.ts';
+import { sanitize, shortText } from './text.ts';
 
 /** Parses JSON that is given on the command line, in a file (`@path`) or on standard input (`-`). */
 export async function parseJsonArgument(terminal: Terminal, text: string, what: string): Promise<unknown> {
-  const json = text === '-' ? await terminal.input() : text.startsWith('@') ? await readTextFile(text.slice(1)) : text;
+  const isInline = text !== '-' && !text.startsWith('@');
+  const json = isInline ? text : text === '-' ? await terminal.input() : await readTextFile(text.slice(1));
   try {
     return JSON.parse(json);
   } catch (error) {
+    // Of a line that was typed, it shows what the shell has left.
+    const read = isInline ? `, in ${sanitize(shortText(text))}` : '';
     throw new UsageError(
-      `${what} is not valid JSON: ${(error as Error).message}. Pass it in quotes, as @file, or as - for standard input.`,
+      `${what} is not valid JSON: ${(error as Error).message}${read}. Pass it in quotes, as @file, or as - for standard input.`,
     );
   }
 }
@@ -49,6 +52,16 @@ export async function inputsFromOptions(
   return inputs;
 }
 
+/** Leaves `inputs` out when none are given, because an empty object would override the inputs of a forked run. */
+export async function inputsOf(
+  context: Context,
+  options: CommandInput['options'],
+  workflowOf: () => string | Promise<string>,
+): Promise<{ readonly inputs?: JsonObject }> {
+  const inputs = await inputsFromOptions(context, options, workflowOf);
+  return Object.keys(inputs).length > 0 || options.input !== undefined ? { inputs } : {};
+}
+
 /** Inputs that a workflow does not declare, in words. It gets them all the same: its nodes may read them undeclared. */
 function undeclaredInputs(inputs: JsonObject, declared: Declared): string[] {
   const known = declared.map(({ name }) => name);
@@ -72,16 +85,43 @@ async function variablesOf(context: Context, workflowId: string): Promise<Declar
   }
 }
 
-/** Parses `name=value` arguments. A value that is not JSON stays text, and so does one of a declared string. */
+/**
+ * Parses `name=value` arguments. A value that is not JSON stays text, and so does one of a declared string; one of
+ * another declared type has to be JSON.
+ */
 export function parseAssignments(texts: readonly string[], what: string, declared: Declared = []): JsonObject {
   return Object.fromEntries(
     texts.map((text) => {
       const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
       if (name === undefined) throw new UsageError(`${what} ${text} must have the form name=value.`);
-      const parsed = jsonOrText(value!);
-      const isText = declared.some((variable) => variable.name === name && variable.type === 'string');
-      return [name, isText && typeof parsed !== 'string' ? value : parsed];
+      return [
+        name,
+        assignedValue(
+          value!,
+          what,
+          declared.find((variable) => variable.name === name),
+        ),
+      ];
     }),
+  );
+}
+
+const EXAMPLES: Readonly<Record<string, string>> = {
+  object: '{"a": 1}',
+  array: '[1, 2]',
+  number: '5',
+  boolean: 'true',
+};
+
+function assignedValue(text: string, what: string, declared: Declared[number] | undefined): unknown {
+  const parsed = jsonOrText(text);
+  if (declared?.type === 'string') return typeof parsed === 'string' ? parsed : text;
+  if (!declared || parsed !== text) return parsed;
+  const { name, type } = declared;
+  throw new UsageError(
+    sanitize(
+      `${what} ${name} must be of type ${type}, and ${shortText(text) || 'an empty text'} is not JSON. Write it in quotes that the shell keeps, for example ${what} '${name}=${EXAMPLES[type]}'.`,
+    ),
   );
 }
 

@@ -2,11 +2,12 @@ import type { Client, EventPayload, RunEvent } from '../client/index.ts';
 import { valueAt } from '../protocol/format/json.ts';
 import type { RunSnapshot } from '../protocol/running/runs.ts';
 import type { Context } from './command.ts';
-import { type ExitCode, exitOfRun } from './exit.ts';
+import { eventDetail } from './event-details.ts';
+import { EXIT, type ExitCode, exitOfRun } from './exit.ts';
 import { Progress } from './progress.ts';
-import { errorText, runReport } from './run-report.ts';
+import { runReport } from './run-report.ts';
 import { Interrupted } from './terminal.ts';
-import { type Colour, paintStatus, sanitize } from './text.ts';
+import { type Colour, errorText, paintStatus, sanitize } from './text.ts';
 
 /** The flags of commands that start a run and can stay with it. */
 export const WATCH_FLAGS: Readonly<Record<string, string>> = {
@@ -14,8 +15,28 @@ export const WATCH_FLAGS: Readonly<Record<string, string>> = {
   '--follow': 'print events until the run has ended',
 };
 
+/** Prints the id of a started run, then waits for or follows it if asked to. */
+export async function reportStarted(
+  context: Context,
+  client: Client,
+  run: { readonly runId: string },
+  options: { readonly wait?: unknown; readonly follow?: unknown },
+): Promise<ExitCode> {
+  const { runId } = run;
+  if (!options.wait && !options.follow) {
+    context.show(
+      run,
+      () => [runId, `Follow it with: capstan events ${runId} --follow`],
+      () => [runId],
+    );
+    return EXIT.done;
+  }
+  context.note(runId);
+  return watchRun(context, client, runId, options);
+}
+
 /** Waits for a run or follows its events, as the flags say; the exit code is the outcome of the run. */
-export async function watchRun(
+async function watchRun(
   context: Context,
   client: Client,
   runId: string,
@@ -48,8 +69,8 @@ export async function followRun(
   const signal = context.terminal.interrupted();
   const progress = new Progress(context);
   const printer = new EventPrinter(context);
-  // The progress line needs node events, which only the debug mode has.
-  const streamMode = mode ?? (progress.isShown ? 'debug' : 'updates');
+  // Retries and log lines are only in the debug mode. Scripts that read JSON get the updates that they know.
+  const streamMode = mode ?? (context.isJson ? 'updates' : 'debug');
   try {
     for await (const event of client.followRun(runId, { after, streamMode, signal })) {
       progress.record(event);
@@ -121,14 +142,17 @@ function isWaiting({ status }: RunSnapshot): boolean {
 }
 
 const EVENT_COLOURS: readonly [RegExp, Colour][] = [
-  [/\.(failed|breached|diverged)$/, 'red'],
+  [/\.(failed|breached|diverged|exhausted)$/, 'red'],
   [/\.completed$/, 'green'],
-  [/^(interrupt|approval|clarification)\.|\.(suspended|paused)$/, 'yellow'],
+  [/^(interrupt|approval|clarification)\.|\.(suspended|paused|retried)$/, 'yellow'],
 ];
+const LEVEL_COLOURS: Readonly<Record<string, Colour>> = { warn: 'yellow', error: 'red' };
 
-/** Formats an event as one line: time, sequence, type, node and error. */
-export function eventLines({ paint }: Context, { sequence, type, nodeId, timestamp, payload }: RunEvent): string[] {
-  const colour = EVENT_COLOURS.find(([pattern]) => pattern.test(type))?.[1];
+/** Formats an event as one line: time, sequence, type, node, and what else it says. */
+export function eventLines({ paint }: Context, event: RunEvent): string[] {
+  const { sequence, type, nodeId, timestamp, payload } = event;
+  const colour =
+    type === 'log.appended' ? LEVEL_COLOURS[payload.level] : EVENT_COLOURS.find(([pattern]) => pattern.test(type))?.[1];
   const paddedType = type.padEnd(24);
   const workflowId = valueAt(payload, 'workflowId');
   const subject = nodeId ?? (typeof workflowId === 'string' ? workflowId : '');
@@ -136,8 +160,7 @@ export function eventLines({ paint }: Context, { sequence, type, nodeId, timesta
     paint('grey', timestamp.slice(11, 23)),
     String(sequence).padStart(4),
     colour ? paint(colour, paddedType) : paddedType,
-    sanitize(subject),
-    errorText(valueAt(payload, 'error')),
+    ...[subject, eventDetail(event)].filter((part) => part !== '').map((part) => sanitize(part.replace(/\s+/g, ' '))),
   ];
   return [line.join('  ').trimEnd()];
 }

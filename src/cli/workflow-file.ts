@@ -14,50 +14,59 @@ import { localSchemaValidator } from '../runtime/validation/schema-validator.ts'
 import { findSecret } from '../system/redaction.ts';
 import { readTextFile } from './values.ts';
 
-/** A problem in a workflow file: the place (field path, or line and column) and the message. */
-interface FileProblem {
+/** A problem or a doubt: the place (field path, or line and column) and the message. */
+export interface Finding {
   readonly path: string;
   readonly message: string;
 }
 
-/** The result of checking a workflow file. */
-interface WorkflowFile {
-  /** Undefined when there are problems. */
-  readonly definition?: WorkflowDefinition;
-  readonly problems: readonly FileProblem[];
+/** What a check of a workflow came to. */
+export interface Checked {
+  readonly problems: readonly Finding[];
   /** What is allowed and yet probably not meant. */
-  readonly warnings: readonly FileProblem[];
+  readonly warnings: readonly Finding[];
 }
 
 const checkSchema = validator(AuthoredWorkflow, 'body');
 const DEFAULTS = readConfig({}, {});
-const catalog = catalogOf(capabilities.flatMap(({ nodes }) => nodes(DEFAULTS)));
+const TYPES = capabilities.flatMap(({ nodes }) => nodes(DEFAULTS));
 
-/** Checks a workflow file with the same rules that a host of this version applies on registration. */
-export async function readWorkflowFile(path: string): Promise<WorkflowFile> {
+/** Reads a workflow, complete, from a JSON or YAML file; or what is wrong with its text or its fields. */
+export async function readWorkflowFile(path: string): Promise<WorkflowDefinition | Pick<Checked, 'problems'>> {
   const text = await readTextFile(path);
   const parsed = /\.ya?ml$/i.test(path) ? parseYaml(text) : parse(text);
-  if ('problem' in parsed) return { problems: [parsed.problem], warnings: [] };
-  const mismatch = checkSchema(parsed.value);
-  if (mismatch) return { problems: mismatch.details!.fields as FileProblem[], warnings: [] };
-  const definition = completeWorkflow(parsed.value as AuthoredWorkflow);
+  return 'problem' in parsed ? { problems: [parsed.problem] } : definitionFrom(parsed.value);
+}
+
+/** A value as a complete workflow, or what is wrong with its fields. */
+export function definitionFrom(value: unknown): WorkflowDefinition | Pick<Checked, 'problems'> {
+  const mismatch = checkSchema(value);
+  if (mismatch) return { problems: mismatch.details!.fields as Finding[] };
+  return completeWorkflow(value as AuthoredWorkflow);
+}
+
+/** Checks a workflow as a host of this version would that has only built-in node types and the given ones. */
+export async function checkDefinition(
+  definition: WorkflowDefinition,
+  ownTypes: Parameters<typeof catalogOf>[0] = [],
+): Promise<Checked> {
+  const catalog = catalogOf([...TYPES, ...ownTypes]);
   const secret = findSecret(definition);
   const problems = [
     ...(await workflowProblems(definition, { catalog, schemas: localSchemaValidator() })),
     ...triggerProblems(definition),
     ...(secret === undefined ? [] : [{ path: secret, message: 'looks like a secret; refer to it by name instead' }]),
   ];
-  if (problems.length > 0) return { problems, warnings: [] };
-  return { definition, problems, warnings: definitionDoubts(definition, catalog) };
+  return { problems, warnings: problems.length > 0 ? [] : definitionDoubts(definition, catalog) };
 }
 
-function triggerProblems(definition: WorkflowDefinition): readonly FileProblem[] {
+function triggerProblems(definition: WorkflowDefinition): readonly Finding[] {
   return [triggersOf(definition), declaredTriggers(definition)].flatMap((triggers) =>
-    isRefusal(triggers) ? (triggers.details!.fields as FileProblem[]) : [],
+    isRefusal(triggers) ? (triggers.details!.fields as Finding[]) : [],
   );
 }
 
-function parse(text: string): { readonly value: unknown } | { readonly problem: FileProblem } {
+function parse(text: string): { readonly value: unknown } | { readonly problem: Finding } {
   try {
     return { value: JSON.parse(text) };
   } catch {
@@ -66,7 +75,7 @@ function parse(text: string): { readonly value: unknown } | { readonly problem: 
 }
 
 /** Values are those of JSON: anchors are not followed, because a few of them can stand for a very large document. */
-function parseYaml(text: string): { readonly value: unknown } | { readonly problem: FileProblem } {
+function parseYaml(text: string): { readonly value: unknown } | { readonly problem: Finding } {
   const document = parseDocument(text, { schema: 'core', prettyErrors: false });
   const [error] = document.errors;
   if (error) return { problem: { path: lineAndColumn(text, error.pos[0]), message: `invalid YAML: ${error.message}` } };

@@ -1,22 +1,26 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { loadProject, type Project, ProjectProblem } from '../build/projects.ts';
+import { definedAt, loadProject, nodeTypesOf, type Project, ProjectProblem } from '../build/projects.ts';
 import { completeWorkflow } from '../engine/definition/complete.ts';
 import type { AuthoredWorkflow, WorkflowDefinition } from '../protocol/running/workflows.ts';
 import { UsageError } from './exit.ts';
 import { readTextFile } from './values.ts';
 
 export { importOf, numbered, workflowSource } from '../build/workflow-source.ts';
+export { definedAt, nodeTypesOf };
 
 /** The workflows of a folder, complete: those of its project, or else those in its JSON files. */
 export async function workflowsIn(folder: string): Promise<WorkflowDefinition[]> {
   if (!existsSync(folder)) throw new UsageError(`There is no folder ${folder}.`);
   const names = readdirSync(folder).sort();
-  if (names.some((name) => name.startsWith('capstan.config.'))) {
-    return (await projectIn(folder)).workflows.map(completeWorkflow);
-  }
+  if (isProject(folder)) return (await projectIn(folder)).workflows.map(completeWorkflow);
   const files = names.filter((name) => name.endsWith('.json')).map((name) => join(folder, name));
   return Promise.all(files.map(async (file) => completeWorkflow(parse(file, await readTextFile(file)))));
+}
+
+/** Whether a folder has a project in it. */
+export function isProject(folder: string): boolean {
+  return readdirSync(folder).some((name) => name.startsWith('capstan.config.'));
 }
 
 /** The project in a folder; what is wrong with it is a mistake of whoever named the folder. */

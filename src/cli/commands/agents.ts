@@ -20,7 +20,12 @@ const list: CommandSpec = {
     ];
     context.show(
       inventory,
-      () => table(['AGENT', 'CLASS', 'PACK', 'LABEL', 'MISSING'], inventory.agents.map(row)),
+      () =>
+        table(
+          ['AGENT', 'CLASS', 'PACK', 'LABEL', 'MISSING'],
+          inventory.agents.map(row),
+          'No agents. Install a pack that has some with: capstan packs install <file>',
+        ),
       () => inventory.agents.map(({ agentId }) => agentId),
     );
     return EXIT.done;

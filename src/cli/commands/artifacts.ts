@@ -27,6 +27,7 @@ export const artifacts: CommandSpec = {
         table(
           ['ARTIFACT', 'TYPE', 'NODE', 'SUMMARY'],
           created.map((each) => [each.artifactId, each.artifactType, each.nodeId, each.summary]),
+          'The run has made no artifacts. Nodes with an `artifactType` make some.',
         ),
       () => created.map((each) => each.artifactId),
     );

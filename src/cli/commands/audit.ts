@@ -9,7 +9,7 @@ import { linesOf } from '../../system/lines.ts';
 import { believedIn, type VerifiedFile, verifyAuditFile } from '../audit-file.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT } from '../exit.ts';
-import { columns, table } from '../text.ts';
+import { columns, counted, table } from '../text.ts';
 import { listOption, parseInteger, stringOption } from '../values.ts';
 import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
 
@@ -49,7 +49,7 @@ const check: CommandSpec = {
     const result = await (await context.client()).verifyAudit();
     const { chainValid, anomalies } = result;
     context.show(result, () => [
-      chainValid ? 'Valid: no tampering found.' : `TAMPERED WITH: ${anomalies.length} findings`,
+      chainValid ? 'Valid: no tampering found.' : `TAMPERED WITH: ${counted(anomalies.length, 'finding')}`,
       'This is the result of the host itself. For an independent check run `capstan audit export` and `capstan audit verify`.',
     ]);
     return chainValid ? EXIT.done : EXIT.refused;
@@ -175,7 +175,7 @@ function report(
       'Key',
       `${keyId}  ${publicKey && spkiOf(publicKey)}${believed.has(keyId) ? '' : '  not trusted'}`,
     ]),
-    ['Result', result.chainValid ? 'valid' : `TAMPERED WITH: ${anomalies.length} findings`],
+    ['Result', result.chainValid ? 'valid' : `TAMPERED WITH: ${counted(anomalies.length, 'finding')}`],
   ];
   return [
     ...columns(lines),

@@ -36,7 +36,10 @@ const list: CommandSpec = {
     const columns = ['COMMITMENT', 'STATE', 'CONDITION', 'STARTS', 'NEXT', 'RUN'];
     context.show(
       page,
-      () => [...table(columns, page.items.map(row)), ...nextPageHint(page)],
+      () => [
+        ...table(columns, page.items.map(row), 'No commitments. Make one with: capstan commitments create --help'),
+        ...nextPageHint(page),
+      ],
       () => page.items.map(({ id }) => id),
     );
     return EXIT.done;

@@ -3,7 +3,6 @@ import { VERSION } from '../../version.ts';
 import type { CommandSpec } from '../command.ts';
 import { credentialsPath, currentLogin, isReadableByOthers, type Login } from '../credentials.ts';
 import { EXIT } from '../exit.ts';
-import { hostClient } from '../host-client.ts';
 import type { Terminal } from '../terminal.ts';
 import { checkKey } from './login.ts';
 
@@ -41,7 +40,7 @@ export const doctor: CommandSpec = {
   async run(context) {
     const { terminal, paint } = context;
     const login = await currentLogin(terminal.environment);
-    const discovery = await hostClient(login).getCapabilities();
+    const discovery = await (await context.client()).getCapabilities();
     const served = Object.keys(FAMILIES).filter((name) => isShown(discovery, FAMILIES[name]!));
     const { name = 'unknown', version = '' } = (discovery.implementation ?? {}) as { name?: string; version?: string };
     const findings: Finding[] = [
@@ -80,7 +79,7 @@ async function keyFinding({ url, key, source }: Login): Promise<Finding> {
     return {
       what: 'key',
       isGood: false,
-      detail: `from ${source}, rejected by the host: ${error.message} (${error.code})`,
+      detail: `from ${source}, not accepted by the host: it is unknown, revoked or has expired`,
     };
   }
 }

@@ -16,8 +16,7 @@ export const events: CommandSpec = {
   flags: {
     '--follow': 'continue until the run has ended, and reconnect when the connection breaks',
     '--after <sequence>': 'start after the event with this sequence',
-    '--mode <mode>':
-      'with --follow: updates, or debug for all events (default: debug at a terminal, updates elsewhere)',
+    '--mode <mode>': 'with --follow: updates, or debug for all events (default: debug, and updates with --json)',
   },
   example: 'events run-0mw4x2c1h0001 --follow',
   async run(context, { args: [runId], options }) {

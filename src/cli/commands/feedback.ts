@@ -84,7 +84,12 @@ export const annotations: CommandSpec = {
     ];
     context.show(
       list,
-      () => table(['ANNOTATION', 'KIND', 'DETAIL', 'NOTE', 'CREATED'], list.annotations.map(row)),
+      () =>
+        table(
+          ['ANNOTATION', 'KIND', 'DETAIL', 'NOTE', 'CREATED'],
+          list.annotations.map(row),
+          `No feedback yet. Give some with: capstan feedback rate ${runId} 4`,
+        ),
       () => list.annotations.map(({ annotationId }) => annotationId),
     );
     return EXIT.done;

@@ -1,7 +1,11 @@
+import type { Client } from '../../client/index.ts';
 import { defined } from '../../protocol/format/json.ts';
-import type { Goal, GoalPlan, GoalRequest, GoalState } from '../../protocol/learning/goals.ts';
+import type { Goal, GoalEvaluation, GoalPlan, GoalRequest, GoalState } from '../../protocol/learning/goals.ts';
 import type { CommandGroup, CommandInput, CommandSpec, Context } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../exit.ts';
+import { namingFlags } from '../flag-names.ts';
+import { evidenceLines, goalReport } from '../goal-report.ts';
+import { orNone } from '../or-none.ts';
 import { propertyLines, sanitize, table } from '../text.ts';
 import {
   confirm,
@@ -20,26 +24,30 @@ function exitOfGoal({ state }: Pick<Goal, 'state'>): ExitCode {
   return state === 'active' || state === 'escalated' ? EXIT.waiting : EXIT.refused;
 }
 
-function showGoal(context: Context, goal: Goal): ExitCode {
-  const { id, objective, state, completion, continuation, bounds, progress } = goal;
-  const last = completion.lastVerdict;
+async function showGoal(context: Context, client: Client, goal: Goal): Promise<ExitCode> {
+  const lines = context.isJson || context.isQuiet ? [] : await goalReport(client, goal);
   context.show(
     goal,
-    () =>
-      propertyLines({
-        goal: id,
-        objective,
-        state,
-        judge: completion.verifierRef ?? completion.check,
-        arm: continuation.armRef ? `${continuation.mode} ${continuation.armRef}` : continuation.mode,
-        bounds,
-        iterations: progress?.iterations,
-        lastVerdict: last ? `${last.satisfied ? 'satisfied' : 'not satisfied'} by ${last.runId}` : undefined,
-      }).map(sanitize),
-    () => [id],
+    () => lines,
+    () => [goal.id],
   );
   return exitOfGoal(goal);
 }
+
+/** What the members of goals and plans are called on the command line. */
+const FLAG_NAMES = [
+  [/\bbounds\.maxLoopIterations\b|\bmaxLoopIterations\b/g, '--max-iterations'],
+  [/\bbounds\.maxCostUsd\b|\bmaxCostUsd\b/g, '--max-cost'],
+  [/\bbounds\.runTimeoutMs\b|\brunTimeoutMs\b/g, '--timeout-ms'],
+  [/\bcompletion\.verifierRef\b/g, '--verifier'],
+  [/\bcompletion\.check\b/g, '--judge'],
+  [/\bcontinuation\.mode\b/g, '--continuation'],
+  [/\bcontinuation\.armRef\b/g, '--arm'],
+  [/\bschedule\.cron\b/g, '--cron'],
+  [/\bschedule\.timezone\b/g, '--timezone'],
+  [/\bmaxParallel\b/g, '--max-parallel'],
+  [/\bworkflowId\b/g, '--workflow'],
+] as const;
 
 const list: CommandSpec = {
   name: 'list',
@@ -61,7 +69,11 @@ const list: CommandSpec = {
     context.show(
       page,
       () => [
-        ...table(['GOAL', 'STATE', 'RUNS', 'ARM', 'OBJECTIVE'], goals.map(row)),
+        ...table(
+          ['GOAL', 'STATE', 'RUNS', 'ARM', 'OBJECTIVE'],
+          goals.map(row),
+          'No such goals. Make one with: capstan goals create --objective "…" --max-iterations 5',
+        ),
         ...nextPageHint({ items: goals, ...defined({ nextCursor }) }),
       ],
       () => goals.map(({ id }) => id),
@@ -76,7 +88,8 @@ const get: CommandSpec = {
   summary: 'Show a goal, its progress and the last verdict',
   example: 'goals get goal-0mw4x2c1h0001',
   async run(context, { args: [goalId = ''] }) {
-    return showGoal(context, await (await context.client()).getGoal(goalId));
+    const client = await context.client();
+    return showGoal(context, client, await client.getGoal(goalId));
   },
 };
 
@@ -108,7 +121,12 @@ const create: CommandSpec = {
       }),
       ...boundsFromOptions(options),
     } as GoalRequest;
-    showGoal(context, await (await context.client()).createGoal(body));
+    const client = await context.client();
+    const goal = await namingFlags(context, FLAG_NAMES, () => client.createGoal(body));
+    await showGoal(context, client, goal);
+    context.note(
+      `Say how to work on it with: capstan goals plan ${goal.id} --workflow <id> --criterion key=expression`,
+    );
     return EXIT.done;
   },
 };
@@ -147,11 +165,29 @@ const plan: CommandSpec = {
   async run(context, { args: [goalId = ''], options }) {
     const client = await context.client();
     const given = await planFromOptions(context, options);
-    const shown = given ? await client.putGoalPlan(goalId, given) : await client.getGoalPlan(goalId);
+    const shown = given
+      ? await namingFlags(context, [...criterionFlags(given), ...FLAG_NAMES], () => client.putGoalPlan(goalId, given))
+      : await orNone(client.getGoalPlan(goalId));
+    if (!shown) return withoutPlan(context, await client.getGoal(goalId));
     context.show(shown, () => propertyLines(shown).map(sanitize));
     return EXIT.done;
   },
 };
+
+/** Whoever gave a criterion knows it by its key, not by its position. */
+function criterionFlags({ criteria }: GoalPlan): [RegExp, string][] {
+  return criteria.map(({ key }, index) => [
+    new RegExp(`\\bcriteria(?:\\.${index}|\\[${index}\\])\\.(?:expression|key)\\b`, 'g'),
+    `--criterion ${key}`,
+  ]);
+}
+
+function withoutPlan(context: Context, { id }: Goal): ExitCode {
+  context.show(null, () => [
+    `The goal ${id} has no plan yet. Make one with: capstan goals plan ${id} --workflow <id> --criterion key=expression`,
+  ]);
+  return EXIT.refused;
+}
 
 async function planFromOptions(context: Context, options: CommandInput['options']): Promise<GoalPlan | undefined> {
   if (options.plan) return (await parseJsonObject(context.terminal, String(options.plan), '--plan')) as GoalPlan;
@@ -199,7 +235,8 @@ const pause: CommandSpec = {
   summary: 'Pause a goal: start no more runs until it is resumed',
   example: 'goals pause goal-0mw4x2c1h0001',
   async run(context, { args: [goalId = ''] }) {
-    return showGoal(context, await (await context.client()).pauseGoal(goalId));
+    const client = await context.client();
+    return showGoal(context, client, await client.pauseGoal(goalId));
   },
 };
 
@@ -211,7 +248,8 @@ const resume: CommandSpec = {
   example: 'goals resume goal-0mw4x2c1h0001 --note "The second page is the one that counts."',
   async run(context, { args: [goalId = ''], options }) {
     const body = defined({ note: stringOption(options.note) });
-    return showGoal(context, await (await context.client()).resumeGoal(goalId, body));
+    const client = await context.client();
+    return showGoal(context, client, await client.resumeGoal(goalId, body));
   },
 };
 
@@ -223,7 +261,8 @@ const abandon: CommandSpec = {
   example: 'goals abandon goal-0mw4x2c1h0001 --yes',
   async run(context, { args: [goalId = ''], options }) {
     await confirm(context.terminal, options.yes === true, `Abandon ${goalId}?`);
-    return showGoal(context, await (await context.client()).abandonGoal(goalId));
+    const client = await context.client();
+    return showGoal(context, client, await client.abandonGoal(goalId));
   },
 };
 
@@ -234,9 +273,10 @@ const evaluations: CommandSpec = {
   flags: PAGE_FLAGS,
   example: 'goals evaluations goal-0mw4x2c1h0001',
   async run(context, { args: [goalId = ''], options }) {
-    const found = await (await context.client()).listGoalEvaluations(goalId, pageQuery(options));
+    const client = await context.client();
+    const found = await client.listGoalEvaluations(goalId, pageQuery(options));
     const { items, costUsd, paused, deadlineAt, escalation } = found;
-    const row = ({ at, runId, satisfied, judge, evidence, disputedBy }: (typeof items)[number]) => [
+    const row = ({ at, runId, satisfied, judge, evidence, disputedBy }: GoalEvaluation) => [
       at,
       runId,
       satisfied ? 'yes' : 'no',
@@ -244,6 +284,7 @@ const evaluations: CommandSpec = {
       evidence.flatMap(({ key, met }) => (met ? [] : [key])).join(' '),
       disputedBy,
     ];
+    const evidence = context.isJson || context.isQuiet ? [] : await lastEvidence(client, goalId, items[0]);
     context.show(
       found,
       () => [
@@ -251,7 +292,10 @@ const evaluations: CommandSpec = {
           sanitize,
         ),
         '',
-        ...table(['AT', 'RUN', 'SATISFIED', 'JUDGE', 'OPEN', 'DISPUTED BY'], items.map(row)),
+        ...(items.length === 0
+          ? [`No run was judged yet. Start one with: capstan goals run ${goalId}`]
+          : table(['AT', 'RUN', 'SATISFIED', 'JUDGE', 'OPEN', 'DISPUTED BY'], items.map(row))),
+        ...evidence,
         ...nextPageHint(found),
       ],
       () => items.map(({ runId }) => runId),
@@ -259,6 +303,14 @@ const evaluations: CommandSpec = {
     return EXIT.done;
   },
 };
+
+/** What the latest verdict was based on. */
+async function lastEvidence(client: Client, goalId: string, last: GoalEvaluation | undefined): Promise<string[]> {
+  if (!last) return [];
+  const [plan, run] = await Promise.all([orNone(client.getGoalPlan(goalId)), orNone(client.getRun(last.runId))]);
+  const lines = evidenceLines(last, plan, run).map((line) => `  ${sanitize(line)}`);
+  return ['', `Verdict on ${last.runId}: ${last.satisfied ? 'satisfied' : 'not satisfied'}`, ...lines];
+}
 
 const agreement: CommandSpec = {
   name: 'agreement',
@@ -331,7 +383,11 @@ const goldSet: CommandSpec = {
     context.show(
       page,
       () => [
-        ...table(['REVIEWED', 'RUN', 'JUDGE', 'SAID', 'EXPECTED', 'BY'], page.items.map(row)),
+        ...table(
+          ['REVIEWED', 'RUN', 'JUDGE', 'SAID', 'EXPECTED', 'BY'],
+          page.items.map(row),
+          'Nobody has reviewed a verdict of it yet. Rate or flag runs of its goals with: capstan feedback',
+        ),
         ...nextPageHint(page),
       ],
       () => page.items.map(({ runId }) => runId),

@@ -30,7 +30,10 @@ const list: CommandSpec = {
     const columns = ['HEARTBEAT', 'EVERY', 'STARTS', 'LAST', 'CHANGED', 'NEXT'];
     context.show(
       page,
-      () => [...table(columns, page.items.map(row)), ...nextPageHint(page)],
+      () => [
+        ...table(columns, page.items.map(row), 'No heartbeats. Make one with: capstan heartbeats create --help'),
+        ...nextPageHint(page),
+      ],
       () => page.items.map(({ id }) => id),
     );
     return EXIT.done;
@@ -88,7 +91,10 @@ const events: CommandSpec = {
       const { heartbeatId: _id, ...rest } = payload;
       return [timestamp, type, JSON.stringify(rest)];
     };
-    context.show(page, () => [...table(['AT', 'EVENT', 'PAYLOAD'], page.items.map(row)), ...nextPageHint(page)]);
+    context.show(page, () => [
+      ...table(['AT', 'EVENT', 'PAYLOAD'], page.items.map(row), 'It has observed nothing yet.'),
+      ...nextPageHint(page),
+    ]);
     return EXIT.done;
   },
 };

@@ -27,6 +27,7 @@ import { upgrade } from './upgrade.ts';
 import { verifiers } from './verifiers.ts';
 import { webhooks } from './webhooks.ts';
 import { worker } from './worker.ts';
+import { workers } from './workers.ts';
 import { workflows } from './workflows.ts';
 
 /** All command groups, in the order of the help. */
@@ -47,6 +48,7 @@ export const GROUPS: readonly CommandGroup[] = [
   agents,
   tools,
   memory,
+  workers,
   webhooks,
   keys,
   audit,

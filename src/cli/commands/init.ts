@@ -1,5 +1,5 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { basename, join, resolve } from 'node:path';
+import { basename, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { EXAMPLES } from '../../examples.ts';
 import { VERSION } from '../../version.ts';
@@ -19,7 +19,7 @@ export const init: CommandSpec = {
     }
     mkdirSync(folder, { recursive: true });
     cpSync(fileURLToPath(new URL('project/', EXAMPLES)), folder, { recursive: true });
-    for (const [name, text] of Object.entries(filesOf(basename(folder)))) writeFileSync(join(folder, name), text);
+    for (const [name, text] of Object.entries(filesOf(folder))) writeFileSync(join(folder, name), text);
     const files = readdirSync(folder).sort();
     context.show({ folder, files }, () => [
       `Made a project in ${folder}:`,
@@ -27,7 +27,7 @@ export const init: CommandSpec = {
       '',
       'Try it:',
       `  cd ${path}`,
-      '  npm install       # types for your editor, and the command',
+      `  npm install       # types for your editor, and the command${isCheckout ? FROM_CHECKOUT : ''}`,
       '  npx capstan test  # runs its test',
       '  npx capstan dev   # serves it, and again whenever you change it',
     ]);
@@ -35,11 +35,19 @@ export const init: CommandSpec = {
   },
 };
 
-/** What depends on the name of the project or on this version. */
+const PACKAGE = fileURLToPath(new URL('..', EXAMPLES));
+/** Whether this is a checkout of the repository, which may be of no version that was published. */
+const isCheckout = existsSync(join(PACKAGE, 'src', 'cli', 'main.ts'));
+const FROM_CHECKOUT = `; both are those of ${PACKAGE}, where \`npm run build\` makes the types`;
+
+/** What depends on the name and place of the project or on this version. */
 function filesOf(folder: string): Readonly<Record<string, string>> {
-  const name = folder.toLowerCase().replace(/[^a-z0-9-]+/g, '-') || 'project';
+  const name =
+    basename(folder)
+      .toLowerCase()
+      .replace(/[^a-z0-9-]+/g, '-') || 'project';
   const scripts = { dev: 'capstan dev', start: 'capstan serve --project .', test: 'capstan test' };
-  const dependencies = { capstan: `^${VERSION}` };
+  const dependencies = { capstan: isCheckout ? `file:${relative(folder, PACKAGE)}` : `^${VERSION}` };
   const devDependencies = { '@types/node': '^24.0.0', typescript: '^5.9.0' };
   const compilerOptions = {
     target: 'es2024',
@@ -55,7 +63,7 @@ function filesOf(folder: string): Readonly<Record<string, string>> {
   return {
     'package.json': text({ name, private: true, type: 'module', scripts, dependencies, devDependencies }),
     'tsconfig.json': text({ compilerOptions, include: ['*.ts'] }),
-    '.gitignore': 'node_modules\n.capstan\ndata\n',
+    '.gitignore': 'node_modules\n.capstan\n.env\ndata\n',
   };
 }
 

@@ -20,6 +20,7 @@ async function inboxPage(
       ...table(
         ['KIND', 'RUN', 'NODE', 'AGE', 'TITLE'],
         items.map(({ kind, runId, nodeId, ageMs, title }) => [kind, runId, nodeId, formatDuration(ageMs), title]),
+        'Nothing waits for a person.',
       ),
       ...nextPageHint(page),
     ],

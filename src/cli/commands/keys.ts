@@ -1,3 +1,4 @@
+import type { Client } from '../../client/index.ts';
 import { defined } from '../../protocol/format/json.ts';
 import type { ApiKeyRequest, NewApiKey } from '../../protocol/trust/keys.ts';
 import { isRole, isScope, ROLES, type Role } from '../../protocol/trust/scopes.ts';
@@ -115,10 +116,19 @@ const rotate: CommandSpec = {
   example: 'keys rotate key-0mw4x2c1h0001 --grace 172800',
   async run(context, { args: [keyId = ''], options }) {
     const body = options.grace ? { graceSeconds: parseInteger(String(options.grace), '--grace') } : {};
-    showNewKey(context, await (await context.client()).rotateApiKey(keyId, body));
+    const client = await context.client();
+    showNewKey(context, await client.rotateApiKey(keyId, body));
+    if (!context.isJson && !context.isQuiet) context.note(`The old key works until ${await endOf(client, keyId)}.`);
     return EXIT.done;
   },
 };
+
+async function endOf(client: Client, keyId: string): Promise<string> {
+  for await (const { id, expiresAt, revokedAt } of client.each('listApiKeys', { limit: 200 })) {
+    if (id === keyId) return revokedAt ?? expiresAt ?? 'it is revoked';
+  }
+  return 'the grace period ends';
+}
 
 const revoke: CommandSpec = {
   name: 'revoke',

@@ -30,7 +30,14 @@ const list: CommandSpec = {
     ];
     context.show(
       page,
-      () => [...table(['ENTRY', 'MEMORY', 'CREATED', 'CONTENT'], page.items.map(row)), ...nextPageHint(page)],
+      () => [
+        ...table(
+          ['ENTRY', 'MEMORY', 'CREATED', 'CONTENT'],
+          page.items.map(row),
+          'Nothing is remembered. Agents and memory nodes of workflows write here.',
+        ),
+        ...nextPageHint(page),
+      ],
       () => page.items.map(({ id }) => id),
     );
     return EXIT.done;

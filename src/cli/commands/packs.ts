@@ -26,7 +26,14 @@ const list: CommandSpec = {
     ];
     context.show(
       page,
-      () => [...table(['PACK', 'VERSION', 'SOURCE', 'CONTENTS'], page.items.map(row)), ...nextPageHint(page)],
+      () => [
+        ...table(
+          ['PACK', 'VERSION', 'SOURCE', 'CONTENTS'],
+          page.items.map(row),
+          'No packs. Install one with: capstan packs install <file>',
+        ),
+        ...nextPageHint(page),
+      ],
       () => page.items.map(({ name }) => name),
     );
     return EXIT.done;

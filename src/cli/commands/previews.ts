@@ -4,12 +4,11 @@ import { defined } from '../../protocol/format/json.ts';
 import type { PreviewPair, PreviewRequest, ProposalPreview } from '../../protocol/learning/previews.ts';
 import type { CommandSpec, Context } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../exit.ts';
-import { propertyLines, sanitize, table } from '../text.ts';
+import { formatSpan, propertyLines, sanitize, table } from '../text.ts';
 import { listOption, parseInteger, stringOption } from '../values.ts';
 
 /** How often a preview is looked at while none of its runs can be waited for. */
 const LOOK_MS = 500;
-const HOUR_MS = 3_600_000;
 
 /** `capstan proposals preview`. */
 export const preview: CommandSpec = {
@@ -45,6 +44,7 @@ export const previews: CommandSpec = {
         table(
           ['PREVIEW', 'STATE', 'RESULT'],
           found.previews.map(({ id, state, summary }) => [id, state, summary.sentence]),
+          `No previews. Make one with: capstan proposals preview ${proposalId} --budget 0.05 --wait`,
         ),
       () => found.previews.map(({ id }) => id),
     );
@@ -121,7 +121,7 @@ export const effect: CommandSpec = {
     context.show(found, () => [
       ...propertyLines({
         applied: appliedAt,
-        compared: `${Math.ceil(windowMs / HOUR_MS)} h before and after`,
+        compared: `${formatSpan(windowMs)} before and after`,
         workflows: workflows.join(' ') || undefined,
         verdict,
         'roll-back': rollbackProposalId,

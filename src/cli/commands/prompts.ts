@@ -27,7 +27,14 @@ const list: CommandSpec = {
     ];
     context.show(
       page,
-      () => [...table(['TEMPLATE', 'VERSION', 'KIND', 'SOURCE', 'NAME'], page.items.map(row)), ...nextPageHint(page)],
+      () => [
+        ...table(
+          ['TEMPLATE', 'VERSION', 'KIND', 'SOURCE', 'NAME'],
+          page.items.map(row),
+          'No prompt templates. Make one with: capstan prompts create <file>',
+        ),
+        ...nextPageHint(page),
+      ],
       () => page.items.map(({ templateId }) => templateId),
     );
     return EXIT.done;

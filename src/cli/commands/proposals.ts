@@ -6,7 +6,7 @@ import type { SynthesizeRequest } from '../../protocol/learning/synthesis.ts';
 import type { CommandGroup, CommandInput, CommandSpec, Context } from '../command.ts';
 import { editText } from '../editor.ts';
 import { EXIT, type ExitCode, UsageError } from '../exit.ts';
-import { type Paint, propertyLines, sanitize, table } from '../text.ts';
+import { counted, type Paint, propertyLines, sanitize, table } from '../text.ts';
 import { confirm, listOption, parseJsonObject, stringOption } from '../values.ts';
 import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
 import { effect, preview, previews } from './previews.ts';
@@ -58,7 +58,11 @@ const list: CommandSpec = {
     context.show(
       page,
       () => [
-        ...table(['PROPOSAL', 'KIND', 'STATE', 'TITLE'], proposals.map(row)),
+        ...table(
+          ['PROPOSAL', 'KIND', 'STATE', 'TITLE'],
+          proposals.map(row),
+          'No such proposals. Give feedback on runs, then draft with: capstan proposals synthesize',
+        ),
         ...nextPageHint({ items: proposals, ...defined({ nextCursor }) }),
       ],
       () => proposals.map(({ id }) => id),
@@ -93,16 +97,18 @@ const diff: CommandSpec = {
       ...lines.split('\n').map((line) => colourDiffLine(context.paint, line)),
     ];
     context.show(evidence, () => [
-      ...shown.flatMap(({ at, by, note, diff: lines }) =>
-        titled(`${at}  ${by}${note === undefined ? '' : `  ${note}`}`, lines),
-      ),
+      ...shown.flatMap(({ at, by, note = '', diff: lines }) => titled([at, by, note].join('  ').trim(), lines)),
+      ...(revisions.length === 1 ? ['This is the draft; nobody has revised it.'] : []),
       ...(change === undefined ? [] : ['', ...titled('Difference to the artifact that it would replace', change)]),
       '',
       ...propertyLines({ artifactHash }),
       ...earlier.map(({ proposalId: id, at, reason = 'no reason given' }) =>
         context.paint('yellow', sanitize(`rejected before, on ${at.slice(0, 10)}, as ${id}: ${reason}`)),
       ),
-      ...sources.map(({ runId, why }) => sanitize(`evidence from ${runId}: ${why}`)),
+      ...sources.map(({ runId, why, excerpt }) =>
+        sanitize(`evidence from ${runId}: ${why}${excerpt === undefined ? '' : ` ${JSON.stringify(excerpt)}`}`),
+      ),
+      ...(sources.some(({ excerpt }) => excerpt !== undefined) ? [] : ['Its evidence has no corrections.']),
       ...(obstacle ? [context.paint('yellow', sanitize(`cannot be applied: ${obstacle.message}`))] : []),
       ...nearest.map(({ ref, score }) => sanitize(`similar to ${ref}: ${Math.round(score * 100)} %`)),
     ]);
@@ -276,7 +282,7 @@ const synthesize: CommandSpec = {
               ['PROPOSAL', 'KIND', 'TITLE'],
               created.map((each) => [each.id, each.kind, each.title]),
             )),
-        `Drafted ${created.length} proposals from ${scannedRuns} new runs.`,
+        `Drafted ${counted(created.length, 'proposal')} from ${counted(scannedRuns, 'new run')}.`,
         ...(heldBack.length === 0
           ? []
           : [
@@ -320,7 +326,14 @@ const installed: CommandSpec = {
     ];
     context.show(
       page,
-      () => [...table(['ARTIFACT', 'KIND', 'PROPOSAL', 'BY', 'REPLACES'], page.items.map(row)), ...nextPageHint(page)],
+      () => [
+        ...table(
+          ['ARTIFACT', 'KIND', 'PROPOSAL', 'BY', 'REPLACES'],
+          page.items.map(row),
+          'Nothing is installed. `capstan proposals list` shows what could be applied.',
+        ),
+        ...nextPageHint(page),
+      ],
       () => page.items.map(({ ref }) => ref),
     );
     return EXIT.done;

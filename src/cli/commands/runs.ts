@@ -1,20 +1,22 @@
 import { createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Client } from '../../client/index.ts';
+import { type Client, RefusedError } from '../../client/index.ts';
 import { defined } from '../../protocol/format/json.ts';
 import { RUN_STATUSES, type RunStatus } from '../../protocol/running/run-status.ts';
-import type { CommandGroup, CommandInput, CommandSpec, Context } from '../command.ts';
-import { EXIT, type ExitCode, UsageError } from '../exit.ts';
+import type { RunSnapshot } from '../../protocol/running/runs.ts';
+import type { CommandGroup, CommandSpec } from '../command.ts';
+import { EXIT, UsageError } from '../exit.ts';
 import { withWorkflow } from '../nearest-workflow.ts';
-import { runLines, runReport } from '../run-report.ts';
+import { forkText, runLines, runReport } from '../run-report.ts';
 import { paintStatus, propertyLines, sanitize, table } from '../text.ts';
-import { inputsFromOptions, listOption, parseInteger, parseJsonObject, stringOption } from '../values.ts';
-import { WATCH_FLAGS, watchRun } from '../watch-run.ts';
+import { inputsOf, listOption, parseInteger, parseJsonObject, stringOption } from '../values.ts';
+import { reportStarted, WATCH_FLAGS } from '../watch-run.ts';
 import { artifacts } from './artifacts.ts';
 import { diff } from './diff.ts';
 import { events } from './events.ts';
 import { annotate, annotations } from './feedback.ts';
+import { fork, retry } from './forks.ts';
 import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
 
 const start: CommandSpec = {
@@ -46,36 +48,6 @@ const start: CommandSpec = {
     return reportStarted(context, client, started, options);
   },
 };
-
-/** Leaves `inputs` out when none are given, because an empty object would override the inputs of a forked run. */
-async function inputsOf(
-  context: Context,
-  options: CommandInput['options'],
-  workflowOf: () => string | Promise<string>,
-) {
-  const inputs = await inputsFromOptions(context, options, workflowOf);
-  return Object.keys(inputs).length > 0 || options.input !== undefined ? { inputs } : {};
-}
-
-/** Prints the id of a started run, then waits for or follows it if asked to. */
-async function reportStarted(
-  context: Context,
-  client: Client,
-  run: { readonly runId: string },
-  options: CommandInput['options'],
-): Promise<ExitCode> {
-  const { runId } = run;
-  if (!options.wait && !options.follow) {
-    context.show(
-      run,
-      () => [runId, `Follow it with: capstan events ${runId} --follow`],
-      () => [runId],
-    );
-    return EXIT.done;
-  }
-  context.note(runId);
-  return watchRun(context, client, runId, options);
-}
 
 const list: CommandSpec = {
   name: 'list',
@@ -114,7 +86,14 @@ const list: CommandSpec = {
     ];
     context.show(
       page,
-      () => [...table(['RUN', 'STATUS', 'WORKFLOW', 'CREATED', 'ERROR'], page.items.map(row)), ...nextPageHint(page)],
+      () => [
+        ...table(
+          ['RUN', 'STATUS', 'WORKFLOW', 'CREATED', 'ERROR'],
+          page.items.map(row),
+          'No such runs. Start one with: capstan runs start <workflowId>',
+        ),
+        ...nextPageHint(page),
+      ],
       () => page.items.map(({ runId }) => runId),
     );
     return EXIT.done;
@@ -197,32 +176,6 @@ const resume: CommandSpec = {
   },
 };
 
-const fork: CommandSpec = {
-  name: 'fork',
-  takes: '<runId>',
-  summary: 'Start a run from the history of another: branch or replay',
-  flags: {
-    '--mode <mode>': 'branch (the default), or replay',
-    '--from <sequence>': 'sequence of the first event to execute again (default: 0)',
-    '--input <json>': 'inputs that a branch overrides: a JSON object, @file, or - for standard input',
-    '--set <name=value...>': 'one input that a branch overrides',
-    ...WATCH_FLAGS,
-  },
-  example: 'runs fork run-0mw4x2c1h0001 --from 6 --set plan=free --follow',
-  async run(context, { args: [runId = ''], options }) {
-    const { mode = 'branch', from } = options;
-    if (mode !== 'branch' && mode !== 'replay') throw new UsageError('--mode must be branch or replay.');
-    const client = await context.client();
-    const overlay = await inputsOf(context, options, async () => (await client.getRun(runId)).workflowId);
-    const forked = await client.forkRun(runId, {
-      mode,
-      fromSeq: from === undefined ? 0 : parseInteger(String(from), '--from'),
-      ...(Object.keys(overlay).length > 0 ? { runOptionsOverlay: overlay } : {}),
-    });
-    return reportStarted(context, client, forked, options);
-  },
-};
-
 const state: CommandSpec = {
   name: 'state',
   takes: '<runId>',
@@ -270,17 +223,41 @@ async function save(path: string, pieces: Iterable<string>): Promise<void> {
 const ancestry: CommandSpec = {
   name: 'ancestry',
   takes: '<runId>',
-  summary: 'Show the parent of a run',
+  summary: 'Show where a run comes from: the run that started it, or those that it was forked from',
   example: 'runs ancestry run-0mw4x2c1h0001',
   async run(context, { args: [runId = ''] }) {
-    const found = await (await context.client()).getRunAncestry(runId);
+    const client = await context.client();
+    const found = await client.getRunAncestry(runId);
     const { parent } = found;
+    const forks = context.isJson || context.isQuiet ? [] : await forkLines(client, runId);
+    const none = forks.length === 0 ? [`${runId} has no parent run and is no fork.`] : [];
     context.show(found, () => [
-      parent ? `${runId} was started by ${parent.runId} (${parent.cause})` : `${runId} has no parent run.`,
+      ...forks,
+      ...(parent ? [`${runId} was started by ${parent.runId} (${parent.cause})`] : none),
     ]);
     return EXIT.done;
   },
 };
+
+/** Forks of forks that are followed at most. */
+const ANCESTORS_MAX = 20;
+
+/** What a run was forked from, and that in turn, as far as it still exists. */
+async function forkLines(client: Client, runId: string): Promise<string[]> {
+  const lines: string[] = [];
+  for (let id: string | undefined = runId; id !== undefined && lines.length < ANCESTORS_MAX; ) {
+    const run: RunSnapshot | undefined = await client.getRun(id).catch(ifGone);
+    const text = run && forkText(run);
+    if (text !== undefined) lines.push(`${id} is a ${text}`);
+    id = run?.forkedFrom?.runId;
+  }
+  return lines;
+}
+
+/** A source may have been deleted since, or belong to what the caller may not see. */
+function ifGone(error: unknown): undefined {
+  if (!(error instanceof RefusedError) || ![404, 410].includes(error.status)) throw error;
+}
 
 /** `capstan runs`. */
 export const runs: CommandGroup = {
@@ -294,6 +271,7 @@ export const runs: CommandGroup = {
     pause,
     resume,
     fork,
+    retry,
     diff,
     state,
     bundle,

@@ -28,7 +28,14 @@ const list: CommandSpec = {
     ];
     context.show(
       page,
-      () => [...table(['SCHEDULE', 'WORKFLOW', 'WHEN', 'ZONE', 'NEXT'], page.items.map(row)), ...nextPageHint(page)],
+      () => [
+        ...table(
+          ['SCHEDULE', 'WORKFLOW', 'WHEN', 'ZONE', 'NEXT'],
+          page.items.map(row),
+          "No schedules. Make one with: capstan schedules create <workflowId> --cron '0 3 * * *'",
+        ),
+        ...nextPageHint(page),
+      ],
       () => page.items.map(({ id }) => id),
     );
     return EXIT.done;

@@ -11,7 +11,9 @@ import { type Cancel, CorrectedClock } from '../../system/clock.ts';
 import type { Log } from '../../system/log.ts';
 import { collectGarbageWhenIdle } from '../../system/memory.ts';
 import { realClock, realIds, realLog } from '../../system/real.ts';
-import { startFailure } from '../start-failure.ts';
+import { CANNOT_LISTEN } from '../exit.ts';
+import { startCommand } from '../start-command.ts';
+import { isListenFailure, startFailure } from '../start-failure.ts';
 
 /** The tenant that the first start creates. */
 const FIRST_TENANT = 'default';
@@ -70,7 +72,9 @@ async function serve(flags: Record<string, string | boolean>, command: Command):
     if (host.firstKey) process.stdout.write(firstSteps(host.url, host.firstKey, project));
     process.stdout.write(`listening on ${host.url}\n`);
   } catch (error) {
-    fail(`Capstan could not start: ${startFailure(error as Error, config)}`, EXIT_FAILED);
+    const failure = error as Error;
+    const isForDev = config.isDev && isListenFailure(failure, config);
+    fail(`Capstan could not start: ${startFailure(failure, config)}`, isForDev ? CANNOT_LISTEN : EXIT_FAILED);
   }
 }
 
@@ -78,7 +82,8 @@ async function serve(flags: Record<string, string | boolean>, command: Command):
 interface LoadedProject {
   readonly capability: ReturnType<typeof ownProject>;
   readonly settings: SettingTexts;
-  readonly workflowIds: readonly string[];
+  /** How the first of its workflows is started. */
+  readonly start: string | undefined;
 }
 
 async function loadProjectOrFail({
@@ -89,8 +94,9 @@ async function loadProjectOrFail({
   const { loadProject, ownProject, ProjectProblem, settingsOf } = await import('../../build/projects.ts');
   try {
     const project = await loadProject(projectFolder);
-    const workflowIds = project.workflows.map(({ id }) => id);
-    return { capability: ownProject(project, sharedTenant), settings: settingsOf(project), workflowIds };
+    const [first] = project.workflows;
+    const start = first && startCommand(first);
+    return { capability: ownProject(project, sharedTenant), settings: settingsOf(project), start };
   } catch (error) {
     if (!(error instanceof ProjectProblem)) throw error;
     fail(`Capstan could not load the project:\n${error.message}`, EXIT_FAILED);
@@ -132,8 +138,7 @@ Created the tenant "${FIRST_TENANT}" with this owner key. Store it now; it is no
   ${key}
 `;
   if (project) {
-    const [workflowId] = project.workflowIds;
-    const start = workflowId === undefined ? 'workflows list' : `runs start ${workflowId} --wait`;
+    const start = project.start === undefined ? 'workflows list' : `${project.start} --wait`;
     return `${created}
 Use it with the command:
 

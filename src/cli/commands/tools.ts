@@ -30,7 +30,12 @@ const list: CommandSpec = {
     ];
     context.show(
       listed,
-      () => table(['TOOL', 'SOURCE', 'TIER', 'EGRESS', 'TITLE'], listed.tools.map(row)),
+      () =>
+        table(
+          ['TOOL', 'SOURCE', 'TIER', 'EGRESS', 'TITLE'],
+          listed.tools.map(row),
+          'No such tools. Workflows, node types and MCP servers are offered as tools.',
+        ),
       () => listed.tools.map(({ toolId }) => toolId),
     );
     return EXIT.done;

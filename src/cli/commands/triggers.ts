@@ -30,7 +30,11 @@ const list: CommandSpec = {
     context.show(
       page,
       () => [
-        ...table(['TRIGGER', 'WORKFLOW', 'NAME', 'BY', 'STATE', 'URL'], page.items.map(row)),
+        ...table(
+          ['TRIGGER', 'WORKFLOW', 'NAME', 'BY', 'STATE', 'URL'],
+          page.items.map(row),
+          'No triggers. Workflows declare them; see docs/triggers.md.',
+        ),
         ...nextPageHint(page),
       ],
       () => page.items.map(({ id }) => id),
@@ -96,7 +100,14 @@ const deliveries: CommandSpec = {
     ];
     context.show(
       page,
-      () => [...table(['AT', 'OUTCOME', 'DELIVERY', 'RUN', 'REASON'], page.items.map(row)), ...nextPageHint(page)],
+      () => [
+        ...table(
+          ['AT', 'OUTCOME', 'DELIVERY', 'RUN', 'REASON'],
+          page.items.map(row),
+          'Nothing has arrived. `capstan triggers get` shows the URL to send to.',
+        ),
+        ...nextPageHint(page),
+      ],
       () => page.items.map(({ id }) => id),
     );
     return EXIT.done;

@@ -1,6 +1,7 @@
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { CommandGroup, CommandSpec, Context } from '../command.ts';
-import { EXIT, type ExitCode } from '../exit.ts';
+import { EXIT, type ExitCode, UsageError } from '../exit.ts';
 import type { Effect, UpgradeReport } from '../upgrade-report.ts';
 import { stringOption } from '../values.ts';
 
@@ -24,8 +25,14 @@ const check: CommandSpec = {
     const { environment } = context.terminal;
     const url = stringOption(options.databaseUrl) ?? environment.DATABASE_URL;
     const folder = resolve(stringOption(options.data) ?? environment.CAPSTAN_DATA ?? './data');
+    if (url === undefined && !existsSync(folder)) {
+      throw new UsageError(
+        `There is no data folder ${folder}. Name that of the host with --data (CAPSTAN_DATA), or its database with --database-url.`,
+      );
+    }
     try {
-      return show(context, await reportOnUpgrade({ url, folder }));
+      const report = await reportOnUpgrade({ url, folder });
+      return show(context, report, url === undefined ? FOLDER_ADVICE : []);
     } catch (error) {
       context.terminal.err(`The store cannot be looked at: ${(error as Error).message}\n`);
       return EXIT.unreachable;
@@ -33,7 +40,10 @@ const check: CommandSpec = {
   },
 };
 
-function show(context: Context, report: UpgradeReport): ExitCode {
+/** A data folder has one host at a time. */
+const FOLDER_ADVICE = ['     Stop it before you start this version: only one host can use a data folder.'];
+
+function show(context: Context, report: UpgradeReport, advice: readonly string[]): ExitCode {
   const { version, isPossible, problem, steps, hosts } = report;
   const { paint } = context;
   const mark = isPossible ? paint('green', 'ok ') : paint('red', 'BAD');
@@ -43,6 +53,7 @@ function show(context: Context, report: UpgradeReport): ExitCode {
     ...steps.map(({ id, effect }) => `       ${id.padEnd(20)} ${MEANING[effect]}`),
     ...(hosts.length === 0 ? ['     No host is running on it.'] : ['     Running now:']),
     ...hosts.map(({ hostId, version }) => `       ${hostId}  ${version ?? 'an older version'}`),
+    ...(hosts.length === 0 ? [] : advice),
   ]);
   return isPossible ? EXIT.done : EXIT.refused;
 }

@@ -27,7 +27,11 @@ const list: CommandSpec = {
     context.show(
       page,
       () => [
-        ...table(['VERIFIER', 'VERSION', 'KIND', 'CREATED', 'DESCRIPTION'], page.items.map(row)),
+        ...table(
+          ['VERIFIER', 'VERSION', 'KIND', 'CREATED', 'DESCRIPTION'],
+          page.items.map(row),
+          'No verifiers. Make one with: capstan verifiers put <id> --criterion key=expression',
+        ),
         ...nextPageHint(page),
       ],
       () => page.items.map(({ id }) => id),

@@ -1,7 +1,9 @@
+import { RefusedError } from '../../client/index.ts';
 import { DELIVERY_STATES } from '../../protocol/format/choices.ts';
+import { nearest } from '../../protocol/format/nearest.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
-import { paintStatus, propertyLines, table } from '../text.ts';
+import { paintStatus, propertyLines, sanitize, table } from '../text.ts';
 import { confirm, listOption } from '../values.ts';
 import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
 
@@ -22,7 +24,14 @@ const list: CommandSpec = {
     ];
     context.show(
       page,
-      () => [...table(['WEBHOOK', 'URL', 'EVENTS', 'TAGS', 'CREATED'], page.items.map(row)), ...nextPageHint(page)],
+      () => [
+        ...table(
+          ['WEBHOOK', 'URL', 'EVENTS', 'TAGS', 'CREATED'],
+          page.items.map(row),
+          'No webhooks. Add one with: capstan webhooks add <url> --event run.completed',
+        ),
+        ...nextPageHint(page),
+      ],
       () => page.items.map(({ webhookId }) => webhookId),
     );
     return EXIT.done;
@@ -40,11 +49,9 @@ const add: CommandSpec = {
     const events = [...listOption(options.event)];
     if (events.length === 0) throw new UsageError('--event is required, for example --event run.completed.');
     const tags = listOption(options.tag);
-    const issued = await (await context.client()).registerWebhook({
-      url,
-      events,
-      ...(tags.length > 0 ? { tags: [...tags] } : {}),
-    });
+    const client = await context.client();
+    const body = { url, events, ...(tags.length > 0 ? { tags: [...tags] } : {}) };
+    const issued = await client.registerWebhook(body).catch((error) => explained(error, events));
     context.show(
       issued,
       () => [
@@ -56,6 +63,17 @@ const add: CommandSpec = {
     return EXIT.done;
   },
 };
+
+/** A refusal of a misspelt event names all that there are; the nearest is more of a help. */
+async function explained(error: unknown, events: readonly string[]): Promise<never> {
+  // Imported late: only who misspells an event needs the list.
+  const known = Object.keys((await import('../../protocol/running/events.ts')).EVENTS);
+  const wrong = events.find((event) => !known.includes(event));
+  if (wrong === undefined || !(error instanceof RefusedError) || error.code !== 'validation_error') throw error;
+  const meant = nearest(wrong, known);
+  const advice = meant === undefined ? `Known events: ${known.join(', ')}.` : `Did you mean ${meant}?`;
+  throw new UsageError(`There is no event ${sanitize(wrong)}. ${advice}`);
+}
 
 const remove: CommandSpec = {
   name: 'remove',
@@ -109,7 +127,11 @@ const deliveries: CommandSpec = {
     context.show(
       page,
       () => [
-        ...table(['DELIVERY', 'STATE', 'ATTEMPTS', 'EVENT', 'RUN', 'LAST'], page.items.map(row)),
+        ...table(
+          ['DELIVERY', 'STATE', 'ATTEMPTS', 'EVENT', 'RUN', 'LAST'],
+          page.items.map(row),
+          'No such deliveries. One is made for each event that the webhook asks for.',
+        ),
         ...nextPageHint(page),
       ],
       () => page.items.map(({ deliveryId }) => deliveryId),

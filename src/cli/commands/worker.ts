@@ -35,7 +35,9 @@ export const worker: CommandSpec = {
       ...(concurrency === undefined ? {} : { concurrency }),
       ...(leaseSeconds === undefined ? {} : { leaseSeconds }),
       signal: AbortSignal.any([context.terminal.interrupted(), terminated()]),
-      onReady: (types: readonly string[]) => context.note(`Serving ${types.join(', ')} for ${url}. Ctrl-C stops.`),
+      onLoaded: (types: readonly string[]) =>
+        context.note(`Connecting to ${url} for ${types.join(', ')}. Ctrl-C stops.`),
+      onReady: (types: readonly string[]) => context.note(`Serving ${types.join(', ')} for ${url}.`),
     };
     const folders = listOption(options.pack);
     const trusted = listOption(options.trust);

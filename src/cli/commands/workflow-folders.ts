@@ -2,9 +2,10 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Client, RefusedError } from '../../client/index.ts';
 import { canonicalJson, isObject } from '../../protocol/format/json.ts';
-import type { WorkflowDefinition } from '../../protocol/running/workflows.ts';
-import type { CommandSpec } from '../command.ts';
+import type { WorkflowDefinition, WorkflowSummary } from '../../protocol/running/workflows.ts';
+import type { CommandSpec, Context } from '../command.ts';
 import { EXIT } from '../exit.ts';
+import { startCommand } from '../start-command.ts';
 import { sanitize } from '../text.ts';
 import { lineOf } from '../workflow-warnings.ts';
 
@@ -19,21 +20,55 @@ export const push: CommandSpec = {
   example: 'workflows push my-agent',
   async run(context, { args: [folder = '.'] }) {
     const client = await context.client();
-    for (const definition of await workflowsIn(folder)) {
-      const registered = await client.registerWorkflow(definition);
-      const { id, registeredVersion, warnings = [] } = registered;
+    const definitions = await workflowsIn(folder);
+    const shared = await sharedAmong(client, definitions);
+    for (const definition of definitions) {
+      const { id } = definition;
+      const twin = shared.get(id);
+      const isTwin = twin !== undefined && (await compare(client, definition)).state === 'same';
+      const summary = isTwin ? twin : await client.registerWorkflow(definition);
       context.show(
-        registered,
-        () => [
-          ...warnings.map((warning) => context.paint('yellow', `warning: ${lineOf(warning)}`)),
-          `${id}: version ${registeredVersion}`,
-        ],
+        summary,
+        () =>
+          isTwin
+            ? [`${id}: not pushed, the host shares the same workflow`]
+            : pushedLines(context, { definition, summary, twin }),
         () => [id],
       );
     }
     return EXIT.done;
   },
 };
+
+/** A workflow that was pushed, and the shared one whose place it took. */
+interface Pushed {
+  readonly definition: WorkflowDefinition;
+  readonly summary: WorkflowSummary;
+  readonly twin: WorkflowSummary | undefined;
+}
+
+function pushedLines({ paint }: Context, { definition, summary, twin }: Pushed): string[] {
+  const { id, registeredVersion, warnings = [] } = summary;
+  const shadows = `  It replaces the workflow ${id} that the host shares, for your tenant. \`capstan workflows delete ${id}\` ends that.`;
+  return [
+    ...warnings.map((warning) => paint('yellow', `warning: ${lineOf(warning)}`)),
+    `${id}: version ${registeredVersion}. Run it with: capstan ${startCommand(definition)}`,
+    ...(twin ? [paint('yellow', shadows)] : []),
+  ];
+}
+
+/** Those of the workflows that the host shares with all tenants, and that the tenant has none of its own of. */
+async function sharedAmong(
+  client: Client,
+  definitions: readonly WorkflowDefinition[],
+): Promise<ReadonlyMap<string, WorkflowSummary>> {
+  const ids = new Set(definitions.map(({ id }) => id));
+  const found = new Map<string, WorkflowSummary>();
+  for await (const summary of client.each('listWorkflows', { limit: 200 })) {
+    if (summary.shared && ids.has(summary.id)) found.set(summary.id, summary);
+  }
+  return found;
+}
 
 /** How a workflow of a folder differs from that of the host. */
 interface Comparison {

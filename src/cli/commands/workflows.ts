@@ -1,7 +1,9 @@
+import { RefusedError } from '../../client/index.ts';
 import type { WorkflowDefinition } from '../../protocol/running/workflows.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
 import { withWorkflow } from '../nearest-workflow.ts';
+import { startCommand } from '../start-command.ts';
 import { table } from '../text.ts';
 import { graphLines } from '../workflow-graph.ts';
 import { lineOf } from '../workflow-warnings.ts';
@@ -9,16 +11,16 @@ import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
 import { deleteCommand } from './resource-commands.ts';
 import { diff, pull, push } from './workflow-folders.ts';
 
-/** Imported late: the check loads the engine and all node types, which would slow down the other commands. */
-const readFile = async (path: string) => (await import('../workflow-file.ts')).readWorkflowFile(path);
-
 const validate: CommandSpec = {
   name: 'validate',
-  takes: '<files...>',
-  summary: 'Check workflow files (JSON or YAML) with the rules of a host, without a host',
+  takes: '<paths...>',
+  summary: 'Check workflow files (JSON or YAML), folders or projects; files are checked by the host if there is one',
   example: 'workflows validate examples/support-triage.json',
-  async run(context, { args: files }) {
-    const checked = await Promise.all(files.map(async (file) => ({ file, ...(await readFile(file)) })));
+  async run(context, { args: paths }) {
+    // Imported late: the check loads the engine and all node types, which would slow down the other commands.
+    const { checkPath, definitionCheck } = await import('../workflow-check.ts');
+    const check = await definitionCheck(context);
+    const checked = (await Promise.all(paths.map((path) => checkPath(context, check, path)))).flat();
     const results = checked.map(({ file, problems, warnings }) => ({
       file,
       isValid: problems.length === 0,
@@ -43,25 +45,42 @@ const register: CommandSpec = {
   example: 'workflows register triage.json',
   async run(context, { args: files }) {
     const client = await context.client();
-    for (const definition of await Promise.all(files.map(readDefinition))) {
-      const registered = await client.registerWorkflow(definition);
+    const read = await Promise.all(files.map(async (file) => ({ file, definition: await readDefinition(file) })));
+    for (const { file, definition } of read) {
+      const registered = await ofFile(file, () => client.registerWorkflow(definition));
       const { id, registeredVersion, warnings = [] } = registered;
       context.show(registered, () => [
         ...warnings.map((warning) => context.paint('yellow', `warning: ${lineOf(warning)}`)),
-        `Registered ${id}, version ${registeredVersion}. Run it with: capstan runs start ${id}`,
+        `Registered ${id}, version ${registeredVersion}. Run it with: capstan ${startCommand(definition)}`,
       ]);
     }
     return EXIT.done;
   },
 };
 
+/** The definition in a file. The host knows which node types it has; here only text and fields are looked at. */
 async function readDefinition(file: string): Promise<WorkflowDefinition> {
-  const { definition, problems } = await readFile(file);
-  if (definition) return definition;
-  const [first, ...others] = problems;
+  const { readWorkflowFile } = await import('../workflow-file.ts');
+  const read = await readWorkflowFile(file);
+  if (!('problems' in read)) return read;
+  const [first, ...others] = read.problems;
   const more = others.length > 0 ? ` \`capstan workflows validate ${file}\` shows ${others.length} more.` : '';
-  const message = first!.message.replace(/(?<![.?!])$/, '.');
-  throw new UsageError(`${file} is not valid: ${first!.path}: ${message}${more}`);
+  throw new UsageError(`${file} is not valid: ${first!.path}: ${sentence(first!.message)}${more}`);
+}
+
+function sentence(message: string): string {
+  return message.replace(/(?<![.?!])$/, '.');
+}
+
+/** Does something with a file; what the host refuses it for gets the name of the file. */
+async function ofFile<T>(file: string, action: () => Promise<T>): Promise<T> {
+  try {
+    return await action();
+  } catch (error) {
+    if (!(error instanceof RefusedError) || error.code !== 'validation_error') throw error;
+    const { status, code, message, details } = error;
+    throw new RefusedError({ status, code, message: `${file} is not valid: ${sentence(message)}`, details });
+  }
 }
 
 const list: CommandSpec = {
@@ -81,7 +100,14 @@ const list: CommandSpec = {
     ];
     context.show(
       page,
-      () => [...table(['WORKFLOW', 'VERSION', 'NODES', 'SHARED', 'NAME'], page.items.map(row)), ...nextPageHint(page)],
+      () => [
+        ...table(
+          ['WORKFLOW', 'VERSION', 'NODES', 'SHARED', 'NAME'],
+          page.items.map(row),
+          'No workflows. Register one with: capstan workflows register <file>',
+        ),
+        ...nextPageHint(page),
+      ],
       () => page.items.map(({ id }) => id),
     );
     return EXIT.done;

@@ -1,0 +1,54 @@
+import { own } from '../protocol/format/json.ts';
+
+/** What an argument names: the word for it, and the command that lists what there is. */
+type Kind = readonly [word: string, list: string];
+
+const RUN: Kind = ['run', 'runs list'];
+
+/** By the names that arguments have in the help. */
+const KINDS: Readonly<Record<string, Kind>> = {
+  runId: RUN,
+  otherRunId: RUN,
+  workflowId: ['workflow', 'workflows list'],
+  artifactId: ['artifact', 'runs artifacts <runId>'],
+  id: ['run or open interrupt', 'approvals list'],
+  proposalId: ['proposal', 'proposals list'],
+  ref: ['installed artifact', 'proposals installed'],
+  goalId: ['goal', 'goals list'],
+  verifierId: ['verifier', 'verifiers list'],
+  scheduleId: ['schedule', 'schedules list'],
+  triggerId: ['trigger', 'triggers list'],
+  heartbeatId: ['heartbeat', 'heartbeats list'],
+  commitmentId: ['commitment', 'commitments list'],
+  templateId: ['prompt template', 'prompts list'],
+  name: ['pack', 'packs list'],
+  chainId: ['chain', 'packs list'],
+  agentId: ['agent', 'agents list'],
+  toolId: ['tool', 'tools list'],
+  memoryId: ['memory', 'memory list'],
+  webhookId: ['webhook', 'webhooks list'],
+  deliveryId: ['delivery', 'webhooks deliveries <webhookId>'],
+  keyId: ['key', 'keys list'],
+};
+
+/** Something that a command line names by its id. */
+export interface NamedThing {
+  readonly word: string;
+  readonly id: string;
+  readonly list: string;
+}
+
+/** The things that the arguments of a command name, such as `<runId> [artifactId]`. */
+export function namedThings(takes: string, args: readonly string[]): NamedThing[] {
+  const names = takes.split(' ').map((argument) => argument.replace(/[<>[\]]/g, ''));
+  return args.flatMap((id, index) => {
+    const kind = own(KINDS, names[index] ?? '');
+    return kind ? [{ word: kind[0], id, list: kind[1] }] : [];
+  });
+}
+
+/** Says that none of some things exists, or that the caller may not see one. */
+export function missingText(things: readonly NamedThing[]): string {
+  const none = things.map(({ word, id }) => `no ${word} ${id}`).join(', or ');
+  return `There is ${none}, or you may not see it.`;
+}

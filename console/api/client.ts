@@ -1,4 +1,5 @@
 import { type Client, createClient, platform } from '../../src/client/index.ts';
+import { watchedFetch } from './connection.ts';
 
 /** Where the console is: the page says so, because a proxy may publish the host below a path. */
 export const consoleRoot = new URL(document.baseURI);
@@ -6,7 +7,11 @@ export const consoleRoot = new URL(document.baseURI);
 export const hostUrl = new URL('..', consoleRoot).href;
 
 /** The client that every page uses; the session cookie says who is calling. */
-export const client: Client = createClient({ url: hostUrl, isSession: true });
+export const client: Client = createClient({
+  url: hostUrl,
+  isSession: true,
+  machine: { ...platform, fetch: watchedFetch },
+});
 
 /** The same for what a page says as it is left: the browser sends it even though the page is gone. */
 export const partingClient: Client = createClient({

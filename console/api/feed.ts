@@ -1,19 +1,29 @@
 import { useEffect, useRef } from 'react';
-import { RefusedError } from '../../src/client/index.ts';
+import { RefusedError, UnreachableError } from '../../src/client/index.ts';
 import type { FeedData } from '../../src/protocol/operations/feed.ts';
 import { client } from './client.ts';
-import { queries } from './queries.ts';
+import { queries, readAgain } from './queries.ts';
 
 type Listener = (event: string, data: FeedData) => void;
 
 const listeners = new Set<Listener>();
 let reading: AbortController | undefined;
 /** What pages keep up to date from the feed, by the first word of its key. */
-const FED = new Set<unknown>(['inbox', 'viewers', 'runs', 'goals', 'goal', 'proposals', 'proposal', 'installed']);
+const FED = new Set<unknown>([
+  'inbox',
+  'viewers',
+  'runs',
+  'annotations',
+  'goals',
+  'goal',
+  'proposals',
+  'proposal',
+  'installed',
+]);
 
 /** Reads again what was read before the feed began: what happened between the two was not told. */
 function catchUp(): void {
-  void queries.invalidateQueries({ predicate: ({ queryKey: [name] }) => FED.has(name) });
+  void readAgain({ predicate: ({ queryKey: [name] }) => FED.has(name) });
 }
 
 /** Reads the tenant's feed as long as somebody listens; the client reconnects and resumes by itself. */
@@ -25,9 +35,10 @@ async function read(signal: AbortSignal): Promise<void> {
     }
   } catch (error) {
     if (signal.aborted) return;
-    if (!(error instanceof RefusedError && error.status === 400)) return console.warn('The feed ended:', error);
-    // The host has not kept what happened since, so everything is read again.
-    await queries.invalidateQueries();
+    const isGap = error instanceof RefusedError && error.status === 400;
+    if (!isGap && !(error instanceof UnreachableError)) return console.warn('The feed ended:', error);
+    // The host has not kept what happened since, or was away for longer than the client waits: everything is read again.
+    if (isGap) await queries.invalidateQueries();
     return read(signal);
   }
 }

@@ -4,7 +4,7 @@ import { platform } from '../../src/client/index.ts';
 import type { InboxItem } from '../../src/protocol/people/inbox.ts';
 import { client, partingClient } from './client.ts';
 import { useFeed } from './feed.ts';
-import { queries } from './queries.ts';
+import { readAgain } from './queries.ts';
 
 /** Whoever goes through the queue quickly looks at nothing for that long. */
 const REST_MS = 500;
@@ -23,7 +23,7 @@ export const viewersQuery = queryOptions({
 /** Reads again who looks at what, whenever the feed says that it is somebody else. */
 export function useViewerNews(): void {
   useFeed((event) => {
-    if (event === 'inbox.viewers') void queries.invalidateQueries({ queryKey: viewersQuery.queryKey });
+    if (event === 'inbox.viewers') void readAgain({ queryKey: viewersQuery.queryKey });
   });
 }
 

@@ -15,3 +15,17 @@ export const versionOfPromptQuery = (templateId: string, version: string) =>
     queryFn: ({ signal }) => client.getPromptTemplate(templateId, { version }, { signal }),
     staleTime: Number.POSITIVE_INFINITY,
   });
+
+/** The versions of a prompt, the latest first. */
+export const promptVersionsQuery = (templateId: string) =>
+  queryOptions({
+    queryKey: ['prompt', templateId, 'versions'],
+    queryFn: async ({ signal }) => (await client.listPromptVersions(templateId, { signal })).items,
+  });
+
+/** The models that nodes may name, by provider; they change only with the host. */
+export const modelsQuery = queryOptions({
+  queryKey: ['models'],
+  queryFn: async ({ signal }) => (await client.listModels({ signal })).items,
+  staleTime: Number.POSITIVE_INFINITY,
+});

@@ -1,5 +1,6 @@
-import { QueryCache, QueryClient } from '@tanstack/react-query';
-import { RefusedError } from '../../src/client/index.ts';
+import { QueryCache, QueryClient, type QueryFilters } from '@tanstack/react-query';
+import { RefusedError, UnreachableError } from '../../src/client/index.ts';
+import { onRecovery } from './connection.ts';
 
 let whenSignedOut = (): void => {};
 
@@ -21,6 +22,29 @@ export const queries = new QueryClient({
     mutations: { retry: false },
   },
 });
+
+// Requests failed and feed events were missed while the host was away.
+onRecovery(() => void queries.invalidateQueries());
+
+/**
+ * Reads again what pages show, because it has changed. A first reading that is under way may be of the time before:
+ * the cache never starts that one anew, so another follows it.
+ */
+export async function readAgain(filters: QueryFilters): Promise<void> {
+  const underWay = queries.getQueryCache().findAll({ ...filters, type: 'active', fetchStatus: 'fetching' });
+  const first = underWay.filter(({ state }) => state.data === undefined);
+  await queries.invalidateQueries(filters);
+  // However often it has changed meanwhile, one reading tells it all.
+  const again = first.map(({ queryKey }) =>
+    queries.invalidateQueries({ queryKey, exact: true }, { cancelRefetch: false }),
+  );
+  await Promise.all(again);
+}
+
+/** Whether a page cannot be shown. While the host is away, what it said before stays: the page says that it is old. */
+export function isBlocked({ error, data }: { readonly error: unknown; readonly data: unknown }): boolean {
+  return error !== null && (data === undefined || !(error instanceof UnreachableError));
+}
 
 /** Whether the host says that nobody is signed in. */
 export function isSignedOut(error: unknown): boolean {

@@ -1,5 +1,5 @@
 import { useEffect, useState, useSyncExternalStore } from 'react';
-import type { RunEvent } from '../../src/client/index.ts';
+import { type RunEvent, UnreachableError } from '../../src/client/index.ts';
 import { client } from './client.ts';
 
 /** Events come faster than screens are drawn, so they are shown in batches. */
@@ -36,14 +36,21 @@ class RunLog {
 
   async follow(runId: string, signal: AbortSignal): Promise<void> {
     try {
-      for await (const event of client.followRun(runId, { streamMode: 'debug', signal })) {
+      for await (const event of client.followRun(runId, { streamMode: 'debug', after: this.#last(), signal })) {
         this.#fresh.push(event);
         this.#timer ??= setTimeout(() => this.#flush({}), this.#batchMs());
       }
       this.#flush({ isComplete: true });
     } catch (error) {
-      if (!signal.aborted) this.#flush({ error });
+      if (signal.aborted) return;
+      // The host was away for longer than the client waits; the page says so, and goes on when it is back.
+      if (error instanceof UnreachableError) return this.follow(runId, signal);
+      this.#flush({ error });
     }
+  }
+
+  #last(): number | undefined {
+    return (this.#fresh.at(-1) ?? this.#state.events.at(-1))?.sequence;
   }
 
   /** A log that grows slowly is shown as it grows, however long it is. */

@@ -1,9 +1,10 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
 import type { Goal, GoalEvaluation, GoalEvaluations, GoalPlan } from '../../src/protocol/learning/goals.ts';
 import { useFeed } from '../api/feed.ts';
 import { evaluationsQuery, goalQuery, planQuery } from '../api/goals.ts';
+import { isBlocked, readAgain } from '../api/queries.ts';
 import { useMay } from '../api/session.ts';
 import { Button } from '../parts/Button.tsx';
 import { loaded } from '../parts/loaded.ts';
@@ -33,14 +34,13 @@ export function GoalPage() {
   const { goalId } = route.useParams();
   const goal = useQuery(goalQuery(goalId));
   const evaluations = useQuery(evaluationsQuery(goalId));
-  const cache = useQueryClient();
   useFeed((event) => {
     // A run that starts counts against the bounds before it is judged.
     const isAbout = event.startsWith('goal.') || event === 'run.created' || event === 'run.annotated';
-    if (isAbout) void cache.invalidateQueries({ queryKey: ['goal', goalId] });
+    if (isAbout) void readAgain({ queryKey: ['goal', goalId] });
   });
-  if (goal.isError) return <Problem error={goal.error} onRetry={() => void goal.refetch()} />;
-  if (evaluations.isError) return <Problem error={evaluations.error} onRetry={() => void evaluations.refetch()} />;
+  if (isBlocked(goal)) return <Problem error={goal.error} onRetry={() => void goal.refetch()} />;
+  if (isBlocked(evaluations)) return <Problem error={evaluations.error} onRetry={() => void evaluations.refetch()} />;
   if (!goal.data || !evaluations.data) return <Skeleton lines={8} />;
   const { items } = evaluations.data;
   return (

@@ -1,14 +1,16 @@
-import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
+import { useInfiniteQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { Plus } from 'lucide-react';
 import { useState } from 'react';
 import type { Goal } from '../../src/protocol/learning/goals.ts';
 import { useFeed } from '../api/feed.ts';
 import { goalsQuery } from '../api/goals.ts';
+import { isBlocked, readAgain } from '../api/queries.ts';
 import { useMay } from '../api/session.ts';
 import { Button } from '../parts/Button.tsx';
 import { useKeys } from '../parts/keys.ts';
 import { Mark } from '../parts/Mark.tsx';
+import { counted } from '../parts/numbers.ts';
 import { Empty, Problem, Skeleton } from '../parts/States.tsx';
 import { Time } from '../parts/Time.tsx';
 import { GoalForm } from './GoalForm.tsx';
@@ -24,9 +26,8 @@ export function GoalsPage() {
   const may = useMay();
   const navigate = useNavigate();
   const query = useInfiniteQuery(goalsQuery(state));
-  const cache = useQueryClient();
   useFeed((event) => {
-    if (event.startsWith('goal.')) void cache.invalidateQueries({ queryKey: ['goals'] });
+    if (event.startsWith('goal.')) void readAgain({ queryKey: ['goals'] });
   });
   const goals = query.data?.pages.flatMap((page) => page.goals) ?? [];
   return (
@@ -64,7 +65,7 @@ export function GoalsPage() {
           </Link>
         ))}
       </nav>
-      {query.isError ? (
+      {isBlocked(query) ? (
         <Problem error={query.error} onRetry={() => void query.refetch()} />
       ) : query.isPending ? (
         <Skeleton lines={6} />
@@ -139,8 +140,10 @@ function Card({ goal, isFocused }: { readonly goal: Goal; readonly isFocused: bo
       </Link>
       <p className={styles.facts}>
         <span className="number">
-          {progress?.iterations ?? 0}
-          {most === undefined ? '' : ` of ${most}`} runs judged
+          {most === undefined
+            ? counted(progress?.iterations ?? 0, 'run')
+            : `${progress?.iterations ?? 0} of ${counted(most, 'run')}`}{' '}
+          judged
         </span>
         <span>{CONTINUATIONS[continuation.mode]}</span>
         <Time at={updatedAt ?? createdAt} />

@@ -6,8 +6,8 @@ import { Button } from '../parts/Button.tsx';
 import { Field } from '../parts/Field.tsx';
 import { useKeys } from '../parts/keys.ts';
 import { schemaLike } from '../parts/schema.ts';
-import { leaveOrSend, Questions, type Send } from './InterruptItem.tsx';
 import styles from './Item.module.css';
+import { AnswerFields, leaveOrSend, type Send } from './OpenQuestion.tsx';
 import { type Asked, type Ruling, rulingOf } from './open-interrupt.ts';
 
 interface Choice {
@@ -128,7 +128,7 @@ function Edit({ subject, onSend }: { readonly subject: unknown; readonly onSend:
   const box = useFirstField();
   return (
     <div ref={box}>
-      <Questions schema={schemaLike(subject)} start={subject} action="Approve as edited" onSubmit={onSend} />
+      <AnswerFields schema={schemaLike(subject)} start={subject} action="Approve as edited" onSubmit={onSend} />
     </div>
   );
 }

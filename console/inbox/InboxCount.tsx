@@ -1,7 +1,8 @@
-import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
+import { useInfiniteQuery } from '@tanstack/react-query';
 import { useEffect, useRef } from 'react';
 import { useFeed } from '../api/feed.ts';
 import { inboxQuery } from '../api/inbox.ts';
+import { readAgain } from '../api/queries.ts';
 import { useMay } from '../api/session.ts';
 import styles from './InboxCount.module.css';
 import { wantsNotices } from './notices.ts';
@@ -12,10 +13,9 @@ const TITLE = 'Capstan';
 /** How much waits for a person: in the navigation, in the title of the page, and as a notice if that is wanted. */
 export function InboxCount() {
   const may = useMay();
-  const cache = useQueryClient();
   const { data } = useInfiniteQuery({ ...inboxQuery, enabled: may('runs:read') });
   useFeed((event) => {
-    if (event === 'inbox.changed') void cache.invalidateQueries({ queryKey: inboxQuery.queryKey });
+    if (event === 'inbox.changed') void readAgain({ queryKey: inboxQuery.queryKey });
   });
   const items = data?.pages.flatMap((page) => page.items) ?? [];
   const isMore = data?.pages.at(-1)?.nextCursor !== undefined;

@@ -5,6 +5,7 @@ import { useMemo, useState } from 'react';
 import type { InboxItem } from '../../src/protocol/people/inbox.ts';
 import { inboxQuery } from '../api/inbox.ts';
 import { useLooking } from '../api/looking.ts';
+import { isBlocked } from '../api/queries.ts';
 import { Button } from '../parts/Button.tsx';
 import { useKeys } from '../parts/keys.ts';
 import { Empty, Problem, Skeleton } from '../parts/States.tsx';
@@ -14,7 +15,7 @@ import { InterruptItem } from './InterruptItem.tsx';
 import { leave, useLeaving } from './leaving.ts';
 import { useNotices } from './notices.ts';
 import { DisputeItem, FeedbackItem, GoalItem, ProposalItem, QuarantineItem } from './OtherItems.tsx';
-import { KIND_WORDS, keyOf, type QueueGroup, queueOf } from './queue.ts';
+import { keyOf, placeOf, type QueueGroup, queueOf, runOf } from './queue.ts';
 import { ItemViewers, type OthersAt, RowViewers, useOthers } from './Viewers.tsx';
 
 const route = getRouteApi('/shell/inbox');
@@ -54,7 +55,7 @@ export function InboxPage() {
     open(order[index + 1] ?? order[index - 1]);
     leave(keyOf(item), text, send);
   };
-  if (query.isError) return <Problem error={query.error} onRetry={() => void query.refetch()} />;
+  if (isBlocked(query)) return <Problem error={query.error} onRetry={() => void query.refetch()} />;
   const Detail = shown && DETAILS[shown.kind];
   return (
     <div
@@ -161,16 +162,34 @@ function Group({
               <span className={styles.title} dir="auto">
                 {item.title}
               </span>
+              {item.about !== undefined && (
+                <span className={styles.about} dir="auto">
+                  {item.about}
+                </span>
+              )}
               <span className={styles.facts}>
-                <span>{KIND_WORDS[item.kind]}</span>
+                <span className={styles.origin} dir="auto">
+                  {placeOf(item)}
+                </span>
                 <Time at={item.createdAt} />
               </span>
+              <RunFact item={item} />
               <RowViewers names={othersAt(item)} />
             </Link>
           </li>
         ))}
       </ul>
     </section>
+  );
+}
+
+function RunFact({ item }: { readonly item: InboxItem }) {
+  const run = runOf(item);
+  if (run === undefined) return null;
+  return (
+    <span className={styles.facts} title={item.runId}>
+      <span className={styles.origin}>{run}</span>
+    </span>
   );
 }
 

@@ -1,6 +1,7 @@
 import { Link, useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useMemo } from 'react';
 import type { RunEvent } from '../../src/client/index.ts';
+import type { InboxItem } from '../../src/protocol/people/inbox.ts';
 import type { RunSnapshot } from '../../src/protocol/running/runs.ts';
 import { JsonTree } from '../parts/JsonTree.tsx';
 import { useKeys } from '../parts/keys.ts';
@@ -14,11 +15,13 @@ interface HeadProps {
   readonly kind: string;
   readonly title: string;
   readonly at: string;
+  /** Where it comes from. */
+  readonly origin?: Pick<InboxItem, 'runId' | 'workflowId' | 'nodeId' | 'startedBy'>;
   readonly children?: ReactNode;
 }
 
-/** What is asked, and since when. */
-export function ItemHead({ kind, title, at, children }: HeadProps) {
+/** What is asked, since when, and by which node of which run. */
+export function ItemHead({ kind, title, at, origin, children }: HeadProps) {
   return (
     <header className={styles.head}>
       <p className={styles.facts}>
@@ -29,6 +32,16 @@ export function ItemHead({ kind, title, at, children }: HeadProps) {
         {children}
       </p>
       <h2 dir="auto">{title}</h2>
+      {origin?.workflowId !== undefined && (
+        <p className={styles.facts}>
+          <span dir="auto">
+            {origin.workflowId}
+            {origin.nodeId !== undefined && ` › ${origin.nodeId}`}
+          </span>
+          <code>{origin.runId}</code>
+          {origin.startedBy !== undefined && <span>started by {origin.startedBy}</span>}
+        </p>
+      )}
     </header>
   );
 }

@@ -7,6 +7,7 @@ import type { Scope } from '../../src/protocol/trust/scopes.ts';
 import { client } from '../api/client.ts';
 import { evaluationsQuery, goalQuery } from '../api/goals.ts';
 import { applyProposal, evidenceQuery, proposalQuery } from '../api/proposals.ts';
+import { isBlocked } from '../api/queries.ts';
 import { useRunLog } from '../api/run-log.ts';
 import { runQuery } from '../api/runs.ts';
 import { useMay } from '../api/session.ts';
@@ -16,9 +17,9 @@ import { useKeys } from '../parts/keys.ts';
 import { Problem, Skeleton } from '../parts/States.tsx';
 import { complain, say } from '../parts/toasts.tsx';
 import { Feedback } from '../runs/Feedback.tsx';
-import { type Answer, leaveOrSend } from './InterruptItem.tsx';
 import styles from './Item.module.css';
 import { ItemHead, RunEvidence } from './ItemParts.tsx';
+import { type Answer, leaveOrSend } from './OpenQuestion.tsx';
 
 interface ItemProps {
   readonly item: InboxItem;
@@ -149,7 +150,7 @@ function RunItem({ item, kind, children }: { item: InboxItem; kind: string; chil
   const { data: run } = useQuery(runQuery(runId));
   return (
     <>
-      <ItemHead kind={kind} title={title} at={createdAt} />
+      <ItemHead kind={kind} title={title} at={createdAt} origin={item} />
       <div className={styles.columns}>
         <div className={styles.question}>{children}</div>
         <RunEvidence
@@ -171,7 +172,7 @@ export function ProposalItem({ item, onAnswer }: ItemProps) {
   const navigate = useNavigate();
   const open = () => void navigate({ to: '/proposals/$proposalId', params: { proposalId }, search: {} });
   useKeys('Proposal', [{ keys: 'Enter', label: 'Review the proposal', act: open }]);
-  if (evidence.isError) return <Problem error={evidence.error} />;
+  if (isBlocked(evidence)) return <Problem error={evidence.error} />;
   if (!proposal.data || !evidence.data) return <Skeleton lines={5} />;
   const { artifactHash, obstacle, sources, gate } = evidence.data;
   const applying: Deed = {

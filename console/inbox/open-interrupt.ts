@@ -3,14 +3,17 @@ import { isObject, type JsonObject } from '../../src/protocol/format/json.ts';
 import type { ConsoleSession } from '../../src/protocol/operations/console.ts';
 import type { InboxItem } from '../../src/protocol/people/inbox.ts';
 import type { RunSnapshot } from '../../src/protocol/running/runs.ts';
-import { meetsRole } from '../../src/protocol/trust/scopes.ts';
+import { isScope, meetsRole, ROLE_SCOPES, ROLES } from '../../src/protocol/trust/scopes.ts';
 import type { Schema } from '../parts/schema.ts';
+import { keyOf } from './queue.ts';
 
 /** What a node waits for, as the log has it. */
 export interface Asked {
+  readonly interruptId: string;
   readonly kind: string;
   readonly data: JsonObject;
   readonly resumeSchema?: JsonObject;
+  readonly askedAt: string;
   readonly expiresAt?: string;
   /** Who has voted so far, and how. */
   readonly votes: readonly Vote[];
@@ -29,15 +32,43 @@ export function askedBy(events: readonly RunEvent[], nodeId: string): Asked | un
   if (request?.type !== 'interrupt.requested') return undefined;
   const later = own.slice(last + 1);
   if (later.some(({ type }) => type === 'interrupt.resolved' || type === 'node.failed')) return undefined;
+  const suspended = own.slice(0, last).findLast(({ type }) => type === 'node.suspended');
   const { kind, data, resumeSchema, timeoutMs } = request.payload;
   const end = timeoutMs === undefined ? undefined : new Date(Date.parse(request.timestamp) + timeoutMs).toISOString();
   return {
+    interruptId: suspended?.type === 'node.suspended' ? suspended.payload.interruptId : '',
     kind,
     data: isObject(data) ? data : {},
+    askedAt: request.timestamp,
     votes: later.flatMap(voteIn),
     ...(isObject(resumeSchema) ? { resumeSchema } : {}),
     ...(end === undefined ? {} : { expiresAt: end }),
   };
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  approval: 'Approval',
+  clarification: 'Question',
+  'external-event': 'Waiting for an event',
+  'low-confidence': 'An agent is unsure',
+};
+
+/** What such a question is called. */
+export function kindInWords({ kind, data }: Pick<Asked, 'kind' | 'data'>): string {
+  if (typeof data.gateId === 'string') return 'Gate';
+  return Object.hasOwn(KINDS, kind) ? KINDS[kind]! : 'Question';
+}
+
+/** The question in a line, as the inbox has it. */
+export function titleOf({ data }: Pick<Asked, 'data'>, nodeName: string): string {
+  const [first] = Array.isArray(data.questions) ? data.questions.filter(isObject) : [];
+  const texts = [data.title, first?.question, data.eventType, data.customKind];
+  return texts.find((text): text is string => typeof text === 'string' && text !== '') ?? nodeName;
+}
+
+/** What names the question in the inbox. */
+export function inboxKeyOf({ interruptId, data }: Pick<Asked, 'interruptId' | 'data'>): string {
+  return keyOf({ kind: typeof data.gateId === 'string' ? 'gate' : 'interrupt', id: interruptId });
 }
 
 function voteIn({ type, payload }: RunEvent): Vote[] {
@@ -54,9 +85,16 @@ export interface Hindrance {
 
 const names = (value: unknown): readonly string[] => (Array.isArray(value) ? value.map(String) : []);
 
+/** Who has a scope, as the end of a sentence. */
+function holdersOf(scope: unknown): string {
+  const role = ROLES.find((each) => isScope(scope) && ROLE_SCOPES[each].includes(scope));
+  if (role === undefined) return 'your key does not have';
+  return role === ROLES.at(-1) ? `${role}s have` : `${role}s and higher roles have`;
+}
+
 /** What keeps somebody from answering, as far as the page can know; the host has the last word. */
 export function hindranceOf(
-  item: InboxItem,
+  item: Pick<InboxItem, 'requiredScope'>,
   asked: Asked,
   me: ConsoleSession,
   run: RunSnapshot | undefined,
@@ -66,7 +104,8 @@ export function hindranceOf(
   const scope = ['approvals:respond', item.requiredScope, data.requiredScope].find(
     (needed) => typeof needed === 'string' && !scopes.includes(needed),
   );
-  if (scope !== undefined) return { answering: `Answering needs the scope ${scope}, which your key does not have.` };
+  if (scope !== undefined)
+    return { answering: `Answering needs the scope ${String(scope)}, which ${holdersOf(scope)}.` };
   if (data.requiredRole !== undefined && !meetsRole(role, data.requiredRole)) {
     return { answering: `Only the role ${String(data.requiredRole)} may decide this.` };
   }

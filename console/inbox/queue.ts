@@ -14,8 +14,11 @@ export interface QueueGroup {
   readonly items: readonly InboxItem[];
 }
 
+/** The ids of runs begin with their time, so the end tells them apart. */
+const RUN_CHARS = 6;
+
 /** What each kind of item is called. */
-export const KIND_WORDS: Readonly<Record<InboxItem['kind'], string>> = {
+const KIND_WORDS: Readonly<Record<InboxItem['kind'], string>> = {
   interrupt: 'Answer',
   gate: 'Gate',
   goal: 'Goal stopped',
@@ -24,6 +27,18 @@ export const KIND_WORDS: Readonly<Record<InboxItem['kind'], string>> = {
   feedback: 'Feedback',
   quarantine: 'Put aside',
 };
+
+/** What an item is and where it comes from: the workflow, and the node that asks. */
+export function placeOf({ kind, workflowId, nodeId }: InboxItem): string {
+  const place = [workflowId, nodeId].filter((part) => part !== undefined).join(' › ');
+  return place === '' || workflowId === undefined ? KIND_WORDS[kind] : `${KIND_WORDS[kind]} · ${place}`;
+}
+
+/** The run of an item, by the end of its id and by who started it; undefined for what belongs to no run of a person. */
+export function runOf({ workflowId, runId, startedBy }: InboxItem): string | undefined {
+  if (workflowId === undefined || runId === undefined) return undefined;
+  return `Run …${runId.slice(-RUN_CHARS)}${startedBy === undefined ? '' : ` by ${startedBy}`}`;
+}
 
 /** The queue in groups. Feedback has an item for each run, but ids of different kinds may be equal. */
 export function queueOf(items: readonly InboxItem[]): readonly QueueGroup[] {

@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import type { HostHealth } from '../../src/protocol/operations/health.ts';
 import { healthQuery } from '../api/operations.ts';
 import { type Column, DataTable } from '../parts/DataTable.tsx';
-import { bytes, count } from '../parts/numbers.ts';
+import { bytes, count, counted } from '../parts/numbers.ts';
 import { Panel } from '../parts/Panel.tsx';
 import { Empty, Problem, Skeleton } from '../parts/States.tsx';
 import { span } from '../parts/time.ts';
@@ -69,7 +69,7 @@ function factsOf({ queue, interrupts, store, tenant, quarantinedRuns }: HostHeal
     ...(interrupts ? [['Open questions', openQuestions(interrupts)] as const] : []),
     ['Store', `${STORES[store.kind]}${store.bytes === undefined ? '' : `, ${bytes(store.bytes)}`}`],
     ['Your runs take', `${bytes(storedBytes)} of ${bytes(storageLimitBytes)}`],
-    ['Ended runs are kept', `${Math.round(retentionMs / DAY_MS)} days`],
+    ['Ended runs are kept', counted(Math.round(retentionMs / DAY_MS), 'day')],
   ] as const;
 }
 

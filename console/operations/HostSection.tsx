@@ -3,6 +3,7 @@ import { isObject, valueAt } from '../../src/protocol/format/json.ts';
 import { hostQuery } from '../api/operations.ts';
 import { useMay, useSession } from '../api/session.ts';
 import { JsonTree } from '../parts/JsonTree.tsx';
+import { counted } from '../parts/numbers.ts';
 import { Panel } from '../parts/Panel.tsx';
 import { Problem, Skeleton } from '../parts/States.tsx';
 import { span } from '../parts/time.ts';
@@ -60,5 +61,5 @@ function retentionOf(document: object): string {
   const seconds = ['', 'capabilities.']
     .map((root) => Number(valueAt(document, `${root}production.retention.minWindowSeconds`)))
     .find(Number.isFinite);
-  return seconds === undefined ? 'not said' : `at least ${Math.round(seconds / DAY_S)} days`;
+  return seconds === undefined ? 'not said' : `at least ${counted(Math.round(seconds / DAY_S), 'day')}`;
 }

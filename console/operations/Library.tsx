@@ -1,11 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { Plus } from 'lucide-react';
 import type { AgentInventoryEntry } from '../../src/protocol/ai/agents.ts';
 import type { PackSummary } from '../../src/protocol/ai/packs.ts';
 import type { PromptTemplate } from '../../src/protocol/ai/prompts.ts';
 import type { ToolDescriptor } from '../../src/protocol/ai/tools.ts';
 import { agentsQuery, packsQuery, promptsQuery, toolsQuery } from '../api/operations.ts';
 import { useMay } from '../api/session.ts';
+import { Button } from '../parts/Button.tsx';
 import type { Column } from '../parts/DataTable.tsx';
 import { ListSection } from './ListSection.tsx';
 import styles from './Operations.module.css';
@@ -31,6 +33,7 @@ const about = <Row extends { readonly description?: string }>(): Column<Row> => 
 export function Prompts(props: SectionProps) {
   const query = useQuery(promptsQuery);
   const may = useMay();
+  const navigate = useNavigate();
   const columns: readonly Column<PromptTemplate>[] = [
     {
       title: 'Prompt',
@@ -52,7 +55,13 @@ export function Prompts(props: SectionProps) {
       query={query}
       columns={columns}
       keyOf={({ templateId }) => templateId}
-      aside={may('prompts:write') ? <Link to="/new-prompt">New prompt</Link> : undefined}
+      aside={
+        may('prompts:write') ? (
+          <Button icon={<Plus />} onClick={() => void navigate({ to: '/new-prompt' })}>
+            New prompt
+          </Button>
+        ) : undefined
+      }
       emptyText="A prompt is a text with variables that nodes refer to by name."
     />
   );

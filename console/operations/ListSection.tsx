@@ -1,5 +1,6 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
+import { isBlocked } from '../api/queries.ts';
 import { type Column, DataTable } from '../parts/DataTable.tsx';
 import { Dialog } from '../parts/Dialog.tsx';
 import { JsonTree } from '../parts/JsonTree.tsx';
@@ -25,7 +26,7 @@ export function ListSection<Row>(props: ListProps<Row>) {
   const opened = item === undefined ? undefined : query.data?.find((row) => keyOf(row) === item);
   return (
     <Panel title={title} isFlush aside={aside ?? <span className="quiet number">{query.data?.length}</span>}>
-      {query.isError ? (
+      {isBlocked(query) ? (
         <Problem error={query.error} onRetry={() => void query.refetch()} />
       ) : !query.data ? (
         <Skeleton />

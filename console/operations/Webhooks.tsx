@@ -5,6 +5,7 @@ import { DELIVERY_STATES, type DeliveryState } from '../../src/protocol/format/c
 import type { WebhookDelivery, WebhookSubscription } from '../../src/protocol/operations/webhooks.ts';
 import { client } from '../api/client.ts';
 import { deliveriesQuery, webhooksQuery } from '../api/operations.ts';
+import { isBlocked } from '../api/queries.ts';
 import { Button } from '../parts/Button.tsx';
 import { type Column, DataTable } from '../parts/DataTable.tsx';
 import { Field } from '../parts/Field.tsx';
@@ -78,7 +79,7 @@ function WebhookDetail({ webhook, onDone }: DetailProps) {
           </select>
         )}
       </Field>
-      {query.isError ? (
+      {isBlocked(query) ? (
         <Problem error={query.error} />
       ) : !query.data ? (
         <Skeleton lines={3} />

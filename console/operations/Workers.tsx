@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { OpenTask, WorkerType } from '../../src/protocol/running/workers.ts';
 import { workerTasksQuery, workerTypesQuery } from '../api/operations.ts';
+import { isBlocked } from '../api/queries.ts';
 import type { Column } from '../parts/DataTable.tsx';
 import { DataTable } from '../parts/DataTable.tsx';
 import { JsonTree } from '../parts/JsonTree.tsx';
@@ -83,7 +84,7 @@ function OpenTasks() {
   const query = useQuery(workerTasksQuery);
   return (
     <Panel title="Open attempts" isFlush aside={<span className="quiet number">{query.data?.length}</span>}>
-      {query.isError ? (
+      {isBlocked(query) ? (
         <Problem error={query.error} onRetry={() => void query.refetch()} />
       ) : !query.data ? (
         <Skeleton lines={3} />

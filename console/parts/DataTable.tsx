@@ -37,7 +37,7 @@ export function DataTable<Row>({ label, columns, rows, keyOf }: TableProps<Row>)
           {rows.map((row) => (
             <tr key={keyOf(row)}>
               {columns.map(({ title, show, isRight, isExtra }) => (
-                <td key={title} data-right={isRight} data-extra={isExtra}>
+                <td key={title} data-right={isRight} data-extra={isExtra} data-title={title}>
                   {show(row)}
                 </td>
               ))}

@@ -1,23 +1,18 @@
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useRef } from 'react';
 import type { Compared } from './code-mirror-diff.ts';
 import styles from './Diff.module.css';
 import { loaded } from './loaded.ts';
+import { useNarrow } from './narrow.ts';
 import { shadowOf } from './shadow.ts';
 
 /** Below this width the sides are shown one below the other. */
-const NARROW = '(max-width: 900px)';
+const NARROW = 900;
 
 /** What changed between two texts, side by side. It is loaded when it is first shown. */
 export function Diff({ before, after, labels }: Compared) {
   const box = useRef<HTMLDivElement>(null);
-  const [isNarrow, setNarrow] = useState(() => matchMedia(NARROW).matches);
+  const isNarrow = useNarrow(NARROW);
   const [left, right] = labels;
-  useEffect(() => {
-    const narrow = matchMedia(NARROW);
-    const onChange = (): void => setNarrow(narrow.matches);
-    narrow.addEventListener('change', onChange);
-    return () => narrow.removeEventListener('change', onChange);
-  }, []);
   useEffect(() => {
     let unmount: (() => void) | undefined;
     let isGone = false;

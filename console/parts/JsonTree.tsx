@@ -1,10 +1,18 @@
 import styles from './JsonTree.module.css';
+import { count, counted } from './numbers.ts';
 
 const OPEN_DEPTH = 2;
 const MEMBERS_MAX = 200;
 
+interface TreeProps {
+  readonly value: unknown;
+  readonly depth?: number;
+  /** Leaves out a level that has one member, whose name says nothing here: the only node with outputs, for example. */
+  readonly isUnwrapped?: boolean;
+}
+
 /** A value as a tree. Strings are text and never markup, whatever is in them. */
-export function JsonTree({ value, depth = 0 }: { readonly value: unknown; readonly depth?: number }) {
+export function JsonTree({ value, depth = 0, isUnwrapped = false }: TreeProps) {
   if (typeof value !== 'object' || value === null) return <Leaf value={value} />;
   const members = Object.entries(value);
   if (members.length === 0) return <span className={styles.dim}>{Array.isArray(value) ? '[]' : '{}'}</span>;
@@ -16,21 +24,19 @@ export function JsonTree({ value, depth = 0 }: { readonly value: unknown; readon
           <JsonTree value={member} depth={depth + 1} />
         </li>
       ))}
-      {members.length > MEMBERS_MAX && <li className={styles.dim}>{members.length - MEMBERS_MAX} more</li>}
+      {members.length > MEMBERS_MAX && <li className={styles.dim}>{count(members.length - MEMBERS_MAX)} more</li>}
     </ul>
   );
-  if (depth === 0) return <div className={styles.tree}>{only(value) ?? rows}</div>;
+  if (depth === 0) return <div className={styles.tree}>{(isUnwrapped && only(value)) || rows}</div>;
   return (
     <details open={depth < OPEN_DEPTH} className={styles.nested}>
-      <summary className={styles.dim}>
-        {Array.isArray(value) ? `${members.length} items` : `${members.length} members`}
-      </summary>
+      <summary className={styles.dim}>{counted(members.length, Array.isArray(value) ? 'item' : 'member')}</summary>
       {rows}
     </details>
   );
 }
 
-/** A value that has one member, which has members itself, is shown without a level that says nothing. */
+/** The one member of a value, if it has members itself. */
 function only(value: object) {
   const [member, ...others] = Object.values(value);
   const isDeep = typeof member === 'object' && member !== null && Object.keys(member).length > 0;

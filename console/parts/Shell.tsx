@@ -13,6 +13,7 @@ import { PALETTE_KEYS, useKeys } from './keys.ts';
 import { loaded } from './loaded.ts';
 import { PAGES } from './pages.ts';
 import styles from './Shell.module.css';
+import { Stale } from './Stale.tsx';
 import { Toasts } from './toasts.tsx';
 
 const importPalette = () => import('./Palette.tsx');
@@ -72,6 +73,7 @@ export function Shell() {
         <Foot onHelp={() => openHelp(true)} />
       </nav>
       <main id="main" className={styles.main} tabIndex={-1}>
+        <Stale />
         <Outlet />
       </main>
       {isPaletteOpen && (

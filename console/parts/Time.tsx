@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'react';
-import { ago, exactly } from './time.ts';
+import { ago, exactly, span } from './time.ts';
 
 const EVERY_MS = 10_000;
 
@@ -11,6 +11,12 @@ export function Time({ at }: { readonly at: string }) {
       {ago(at, now)}
     </time>
   );
+}
+
+/** How long it took, or has taken so far. */
+export function Duration({ from, to }: { readonly from: string; readonly to?: string | undefined }) {
+  const now = useNow(to === undefined ? 1_000 : 0);
+  return <span className="number quiet">{span((to === undefined ? now : Date.parse(to)) - Date.parse(from))}</span>;
 }
 
 /** The present, anew each time it has passed by so much; it stands still with 0. */

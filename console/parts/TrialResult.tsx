@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router';
 import type { RunSnapshot } from '../../src/protocol/running/runs.ts';
 import { outputsOf } from '../api/trials.ts';
 import { JsonTree } from './JsonTree.tsx';
-import { dollars } from './numbers.ts';
+import { counted, dollars } from './numbers.ts';
 import { StateMark } from './StateMark.tsx';
 import styles from './TrialResult.module.css';
 
@@ -17,7 +17,7 @@ export function TrialResult({ run }: { readonly run: RunSnapshot }) {
         <StateMark state={run.status} />
         {cost?.tokens && (
           <span className="quiet number">
-            {(cost.tokens.input ?? 0) + (cost.tokens.output ?? 0)} tokens
+            {counted((cost.tokens.input ?? 0) + (cost.tokens.output ?? 0), 'token')}
             {cost.usd === undefined ? '' : ` · ${dollars(cost.usd)}`}
           </span>
         )}

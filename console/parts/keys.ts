@@ -14,9 +14,14 @@ const SEQUENCE_MS = 900;
 const groups: { title: string; keys: readonly Key[] }[] = [];
 let first: { key: string; at: number } | undefined;
 
-/** The keys that work now, for the help. */
+/** The keys that work now, for the help: of two actions with one key, the one that was shown later has it. */
 export function currentKeys(): readonly { title: string; keys: readonly Key[] }[] {
-  return groups.filter(({ keys }) => keys.length > 0);
+  return groups
+    .map(({ title, keys }, index) => {
+      const later = new Set(groups.slice(index + 1).flatMap((group) => group.keys.map((key) => key.keys)));
+      return { title, keys: keys.filter((key) => !later.has(key.keys)) };
+    })
+    .filter(({ keys }) => keys.length > 0);
 }
 
 /** Makes keys work as long as the component is shown. They do not while a person types or a dialog is open. */

@@ -10,6 +10,11 @@ export function count(value: number): string {
   return WHOLE.format(value);
 }
 
+/** A number of things with their name, of which there may be one. */
+export function counted(value: number, one: string, several = `${one}s`): string {
+  return `${count(value)} ${value === 1 ? one : several}`;
+}
+
 /** A large number of things, such as tokens, in little room. */
 export function compact(value: number): string {
   return COMPACT.format(value);

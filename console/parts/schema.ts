@@ -1,4 +1,5 @@
 import { isObject } from '../../src/protocol/format/json.ts';
+import { counted } from './numbers.ts';
 
 /** A JSON Schema, as far as forms and editors understand it; what they do not understand is left to the host. */
 export interface Schema {
@@ -108,9 +109,10 @@ const CHECKS: readonly Check[] = [
     isText(value) && pattern !== undefined && !fits(pattern, value) && `This must fit ${pattern}.`,
   ({ minimum = Number.NEGATIVE_INFINITY }, value) => isNumber(value) && value < minimum && `At least ${minimum}.`,
   ({ maximum = Number.POSITIVE_INFINITY }, value) => isNumber(value) && value > maximum && `At most ${maximum}.`,
-  ({ minItems = 0 }, value) => Array.isArray(value) && value.length < minItems && `At least ${minItems} entries.`,
+  ({ minItems = 0 }, value) =>
+    Array.isArray(value) && value.length < minItems && `At least ${counted(minItems, 'entry', 'entries')}.`,
   ({ maxItems = Number.POSITIVE_INFINITY }, value) =>
-    Array.isArray(value) && value.length > maxItems && `At most ${maxItems} entries.`,
+    Array.isArray(value) && value.length > maxItems && `At most ${counted(maxItems, 'entry', 'entries')}.`,
 ];
 
 /** A pattern that this browser cannot read is left to the host. */

@@ -2,18 +2,17 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { variablesOf } from '../../src/engine/models/prompt-text.ts';
 import type { PromptTemplate } from '../../src/protocol/ai/prompts.ts';
-import { valueAt } from '../../src/protocol/format/json.ts';
-import { hostQuery } from '../api/operations.ts';
-import { versionOfPromptQuery } from '../api/prompts.ts';
+import { modelsQuery, promptVersionsQuery, versionOfPromptQuery } from '../api/prompts.ts';
 import { useMay } from '../api/session.ts';
 import { tryNode } from '../api/trials.ts';
 import { Button } from '../parts/Button.tsx';
 import { Diff } from '../parts/Diff.tsx';
 import { explain } from '../parts/explain.ts';
-import { AreaField, ChoiceField, TextField } from '../parts/Fields.tsx';
+import { AreaField, ChoiceField } from '../parts/Fields.tsx';
 import { FormProblem } from '../parts/FormDialog.tsx';
 import { Panel } from '../parts/Panel.tsx';
 import { TrialResult } from '../parts/TrialResult.tsx';
+import { exactly } from '../parts/time.ts';
 import { filledIn, type PromptDraft } from './draft.ts';
 import styles from './PromptPage.module.css';
 
@@ -36,6 +35,10 @@ export function Playground({ saved, draft }: PlaygroundProps) {
   const may = useMay();
   const [setting, change] = useState<Setting>({ values: {}, question: '', provider: '', model: '' });
   const [version, setVersion] = useState(saved?.version ?? '');
+  const { data: versions = [] } = useQuery({
+    ...promptVersionsQuery(draft.templateId),
+    enabled: saved !== undefined,
+  });
   const older = useQuery({
     ...versionOfPromptQuery(draft.templateId, version),
     enabled: saved !== undefined && version !== '' && version !== saved.version,
@@ -77,12 +80,12 @@ export function Playground({ saved, draft }: PlaygroundProps) {
           {before && <Answer title={`Version ${before.version}`} asked={theirs} />}
         </div>
         {saved && (
-          <TextField
+          <ChoiceField
             label="Compared with version"
             problem={older.error ? explain(older.error).text : undefined}
-            spellCheck={false}
             value={version}
             onChange={setVersion}
+            choices={versions.map((each) => [each.version, `${each.version}, ${exactly(each.createdAt)}`])}
           />
         )}
         {before && isChanged && (
@@ -113,10 +116,10 @@ interface SettingProps {
 }
 
 function SettingFields({ draft, setting, change }: SettingProps) {
-  const { data: host } = useQuery(hostQuery);
+  const may = useMay();
+  const { data: catalog = [] } = useQuery({ ...modelsQuery, enabled: may('manifest:read') });
   const { values, question, provider, model } = setting;
-  const supported = host && valueAt(host.document, 'aiProviders.supported');
-  const providers = Array.isArray(supported) ? supported.map(String) : [];
+  const models = catalog.find((each) => each.provider === provider)?.models ?? [];
   return (
     <>
       {variablesOf(draft).map(({ name, type, required, description }) => (
@@ -142,14 +145,15 @@ function SettingFields({ draft, setting, change }: SettingProps) {
         <ChoiceField
           label="Provider"
           value={provider}
-          onChange={(value) => change({ provider: value })}
-          choices={[['', 'as the host chooses'], ...providers.map((name) => [name, name] as const)]}
+          onChange={(value) => change({ provider: value, model: '' })}
+          choices={[['', 'as the host chooses'], ...catalog.map((each) => [each.provider, each.provider] as const)]}
         />
-        <TextField
-          label="Model (optional)"
-          spellCheck={false}
+        <ChoiceField
+          label="Model"
+          hint={provider === '' ? 'Choose a provider to choose a model.' : undefined}
           value={model}
           onChange={(value) => change({ model: value })}
+          choices={[['', 'as the provider chooses'], ...models.map((name) => [name, name] as const)]}
         />
       </div>
     </>

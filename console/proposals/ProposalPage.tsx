@@ -1,9 +1,10 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import type { Proposal, ProposalEvidence } from '../../src/protocol/learning/proposals.ts';
 import { useFeed } from '../api/feed.ts';
 import { evidenceQuery, proposalQuery } from '../api/proposals.ts';
+import { isBlocked, readAgain } from '../api/queries.ts';
 import { Diff } from '../parts/Diff.tsx';
 import { JsonTree } from '../parts/JsonTree.tsx';
 import { Mark } from '../parts/Mark.tsx';
@@ -28,14 +29,13 @@ export function ProposalPage() {
   const navigate = useNavigate();
   const proposal = useQuery(proposalQuery(proposalId));
   const evidence = useQuery(evidenceQuery(proposalId));
-  const cache = useQueryClient();
   useFeed((event) => {
     const isAbout = event.startsWith('proposal.') || event === 'inbox.changed';
-    if (isAbout) void cache.invalidateQueries({ queryKey: ['proposal', proposalId] });
+    if (isAbout) void readAgain({ queryKey: ['proposal', proposalId] });
   });
   const versions = useMemo(() => (evidence.data ? versionsOf(evidence.data) : []), [evidence.data]);
-  if (proposal.isError) return <Problem error={proposal.error} onRetry={() => void proposal.refetch()} />;
-  if (evidence.isError) return <Problem error={evidence.error} onRetry={() => void evidence.refetch()} />;
+  if (isBlocked(proposal)) return <Problem error={proposal.error} onRetry={() => void proposal.refetch()} />;
+  if (isBlocked(evidence)) return <Problem error={evidence.error} onRetry={() => void evidence.refetch()} />;
   if (!proposal.data || !evidence.data) return <Skeleton lines={8} />;
   const set = (next: ProposalSearch): void =>
     void navigate({

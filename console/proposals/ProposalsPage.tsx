@@ -6,6 +6,7 @@ import type { InstalledArtifactSummary, Proposal } from '../../src/protocol/lear
 import { client } from '../api/client.ts';
 import { useFeed } from '../api/feed.ts';
 import { installedQuery, proposalsQuery } from '../api/proposals.ts';
+import { isBlocked, readAgain } from '../api/queries.ts';
 import { useMay } from '../api/session.ts';
 import { Button } from '../parts/Button.tsx';
 import { useKeys } from '../parts/keys.ts';
@@ -76,15 +77,14 @@ function Synthesize() {
 function Proposed({ search }: { readonly search: ProposalsSearch }) {
   const { view: _view, ...filters } = search;
   const query = useInfiniteQuery(proposalsQuery(filters));
-  const cache = useQueryClient();
   useFeed((event) => {
-    if (event.startsWith('proposal.')) void cache.invalidateQueries({ queryKey: ['proposals'] });
+    if (event.startsWith('proposal.')) void readAgain({ queryKey: ['proposals'] });
   });
   const rows = query.data?.pages.flatMap(({ proposals }) => proposals) ?? [];
   return (
     <>
       <Filters search={search} />
-      {query.isError ? (
+      {isBlocked(query) ? (
         <Problem error={query.error} onRetry={() => void query.refetch()} />
       ) : query.isPending ? (
         <Skeleton lines={6} />
@@ -192,11 +192,10 @@ function Installed() {
   const query = useQuery(installedQuery);
   const [chosen, choose] = useState<InstalledArtifactSummary>();
   const may = useMay();
-  const cache = useQueryClient();
   useFeed((event) => {
-    if (event.startsWith('proposal.')) void cache.invalidateQueries({ queryKey: installedQuery.queryKey });
+    if (event.startsWith('proposal.')) void readAgain({ queryKey: installedQuery.queryKey });
   });
-  if (query.isError) return <Problem error={query.error} onRetry={() => void query.refetch()} />;
+  if (isBlocked(query)) return <Problem error={query.error} onRetry={() => void query.refetch()} />;
   if (!query.data) return <Skeleton lines={6} />;
   if (query.data.length === 0)
     return <Empty title="Nothing is installed">What applied proposals install is listed here.</Empty>;

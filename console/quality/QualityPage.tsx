@@ -5,6 +5,7 @@ import type { CostSummary } from '../../src/protocol/operations/costs.ts';
 import type { FeedbackSummary } from '../../src/protocol/people/annotations.ts';
 import type { RunSummary } from '../../src/protocol/running/runs.ts';
 import { calibrationQuery, costsQuery, feedbackSummaryQuery, LOOKED_AT_MAX, runsSinceQuery } from '../api/quality.ts';
+import { isBlocked } from '../api/queries.ts';
 import { useMay } from '../api/session.ts';
 import { workflowsQuery } from '../api/workflows.ts';
 import { type Column, DataTable } from '../parts/DataTable.tsx';
@@ -69,7 +70,7 @@ export function QualityPage() {
         <h1>Quality</h1>
         <Filters search={search} />
       </header>
-      {runs.isError ? (
+      {isBlocked(runs) ? (
         <Problem error={runs.error} onRetry={() => void runs.refetch()} />
       ) : !runs.data ? (
         <Skeleton lines={8} />

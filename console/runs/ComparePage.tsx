@@ -6,8 +6,9 @@ import { JsonTree } from '../parts/JsonTree.tsx';
 import { Panel } from '../parts/Panel.tsx';
 import { StateMark } from '../parts/StateMark.tsx';
 import { Empty, Problem, Skeleton } from '../parts/States.tsx';
+import { Duration } from '../parts/Time.tsx';
 import styles from './ComparePage.module.css';
-import { Duration } from './RunsPage.tsx';
+import { UnknownRun } from './UnknownRun.tsx';
 
 const route = getRouteApi('/shell/runs/$runId/compare/$otherId');
 
@@ -15,8 +16,9 @@ const route = getRouteApi('/shell/runs/$runId/compare/$otherId');
 export function ComparePage() {
   const { runId, otherId } = route.useParams();
   const [a, b, diff] = [useQuery(runQuery(runId)), useQuery(runQuery(otherId)), useQuery(diffQuery(runId, otherId))];
-  const error = a.error ?? b.error ?? diff.error;
-  if (error) return <Problem error={error} />;
+  if (a.error) return <UnknownRun runId={runId} error={a.error} onRetry={() => void a.refetch()} />;
+  if (b.error) return <UnknownRun runId={otherId} error={b.error} onRetry={() => void b.refetch()} />;
+  if (diff.error) return <Problem error={diff.error} />;
   if (!a.data || !b.data || !diff.data) return <Skeleton />;
   const { divergedAtSeq, eventDiffs, truncated } = diff.data;
   return (

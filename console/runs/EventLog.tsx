@@ -5,6 +5,7 @@ import type { RunSnapshot } from '../../src/protocol/running/runs.ts';
 import { useMay } from '../api/session.ts';
 import { Button } from '../parts/Button.tsx';
 import { Dialog } from '../parts/Dialog.tsx';
+import { counted } from '../parts/numbers.ts';
 import { Empty } from '../parts/States.tsx';
 import { clockTime } from '../parts/time.ts';
 import styles from './EventLog.module.css';
@@ -52,7 +53,7 @@ export function EventLog({ events, run, node }: LogProps) {
             {node}
           </label>
         )}
-        <span className="quiet number">{rows.length.toLocaleString()} events</span>
+        <span className="quiet number">{counted(rows.length, 'event')}</span>
       </div>
       {rows.length === 0 ? <Empty title="No event matches" /> : <Lines rows={rows} onOpen={open} />}
       {opened && !isForking && (

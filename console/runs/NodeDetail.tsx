@@ -3,16 +3,20 @@ import { GitFork } from 'lucide-react';
 import { useState } from 'react';
 import type { RunEvent } from '../../src/client/index.ts';
 import type { RunSnapshot } from '../../src/protocol/running/runs.ts';
-import type { WorkflowDefinition } from '../../src/protocol/running/workflows.ts';
+import type { EdgeCondition, WorkflowDefinition } from '../../src/protocol/running/workflows.ts';
 import { useMay } from '../api/session.ts';
 import { Button } from '../parts/Button.tsx';
 import { JsonTree } from '../parts/JsonTree.tsx';
 import { Panel } from '../parts/Panel.tsx';
 import { StateMark } from '../parts/StateMark.tsx';
 import { span } from '../parts/time.ts';
+import { Attempts } from './Attempts.tsx';
+import { NodeFeedback } from './Feedback.tsx';
 import { ForkRun } from './ForkRun.tsx';
 import styles from './NodeDetail.module.css';
+import { NodeInputs } from './NodeInputs.tsx';
 import { nextStepFor } from './next-step.ts';
+import { whyEnded } from './reasons.ts';
 import type { NodeView, RunView } from './view.ts';
 
 interface DetailProps {
@@ -21,10 +25,12 @@ interface DetailProps {
   readonly definition: WorkflowDefinition | undefined;
   readonly run: RunSnapshot;
   readonly events: readonly RunEvent[];
+  /** Whether the log of a run that has ended is still being read. */
+  readonly isReading: boolean;
 }
 
 /** The chosen node: what it got, what it gave, and how it went. */
-export function NodeDetail({ nodeId, view, definition, run, events }: DetailProps) {
+export function NodeDetail({ nodeId, view, definition, run, events, isReading }: DetailProps) {
   const [fromSeq, forkFrom] = useState<number>();
   const may = useMay();
   if (nodeId === undefined) {
@@ -49,18 +55,36 @@ export function NodeDetail({ nodeId, view, definition, run, events }: DetailProp
           <StateMark state={node?.state ?? 'idle'} />
           <code className="quiet">{planned?.typeId}</code>
         </p>
-        {node && <Happened node={node} />}
-        {planned && Object.keys(planned.inputs).length > 0 && (
-          <Part title="Inputs">
-            <JsonTree value={planned.inputs} />
+        {node?.reason !== undefined && (
+          <Part title={node.state === 'skipped' ? 'Why it was skipped' : 'Why it was cancelled'}>
+            <p>{whyEnded(node, view, definition)}</p>
+            <Conditions nodeId={nodeId} definition={definition} />
           </Part>
         )}
+        {node?.error && (
+          <Part title="Error">
+            <p className={styles.error} dir="auto">
+              {node.error.message || node.error.code}
+            </p>
+            <p className="quiet">{nextStepFor(node.error.code)}</p>
+          </Part>
+        )}
+        {planned && definition && (
+          <NodeInputs run={run} events={events} definition={definition} node={planned} started={started} />
+        )}
+        {node && <Happened node={node} />}
         {planned && Object.keys(planned.config).length > 0 && (
           <Part title="Configuration">
             <JsonTree value={planned.config} />
           </Part>
         )}
       </div>
+      {node && node.attempts.length > 0 && may('feedback:read') && (
+        <footer className={styles.feedback}>
+          <h3>Feedback on this node</h3>
+          <NodeFeedback runId={run.runId} nodeId={nodeId} output={node.outputs} isReading={isReading} />
+        </footer>
+      )}
       {fromSeq !== undefined && <ForkRun run={run} fromSeq={fromSeq} onClose={() => forkFrom(undefined)} />}
     </Panel>
   );
@@ -75,23 +99,41 @@ function Part({ title, children }: { readonly title: string; readonly children: 
   );
 }
 
+/** The conditions on the way to a node. */
+function Conditions({ nodeId, definition }: { readonly nodeId: string } & Pick<DetailProps, 'definition'>) {
+  const edges = definition?.edges.filter(({ targetNodeId, condition }) => targetNodeId === nodeId && condition) ?? [];
+  return (
+    <ul>
+      {edges.map(({ id, sourceNodeId, condition }) => (
+        <li key={id} className={styles.condition}>
+          from <code>{sourceNodeId}</code> if <code>{conditionText(condition!)}</code>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function conditionText({ type, expression, left = '', right }: EdgeCondition): string {
+  if (type === 'expression') return expression ?? '';
+  return right === undefined ? `${left} ${type}` : `${left} ${type} ${JSON.stringify(right)}`;
+}
+
+/** A node with code of its own streams text, too. */
+function textTitle({ isModelText, state }: NodeView): string {
+  const title = isModelText ? 'Model text' : 'Text';
+  return state === 'running' ? `${title}, as it comes` : title;
+}
+
 function Happened({ node }: { readonly node: NodeView }) {
-  const attempts = node.spans.filter(({ state }) => state === 'running');
   return (
     <>
-      {node.error && (
-        <Part title="Error">
-          <p className={styles.error}>{node.error.message || node.error.code}</p>
-          <p className="quiet">{nextStepFor(node.error.code)}</p>
-        </Part>
-      )}
       {node.outputs !== undefined && (
         <Part title="Outputs">
           <JsonTree value={node.outputs} />
         </Part>
       )}
       {node.text !== '' && (
-        <Part title={node.state === 'running' ? 'Model text, as it comes' : 'Model text'}>
+        <Part title={textTitle(node)}>
           <p className={styles.text} dir="auto" aria-live="off">
             {node.text}
           </p>
@@ -127,15 +169,9 @@ function Happened({ node }: { readonly node: NodeView }) {
           </ul>
         </Part>
       )}
-      {attempts.length > 1 && (
+      {node.attempts.length > 1 && (
         <Part title="Attempts">
-          <ol>
-            {attempts.map(({ from, to, attempt }) => (
-              <li key={from} className="number quiet">
-                {attempt + 1}: {to === undefined ? 'under way' : span(to - from)}
-              </li>
-            ))}
-          </ol>
+          <Attempts attempts={node.attempts} />
         </Part>
       )}
     </>

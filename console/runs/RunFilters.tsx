@@ -7,6 +7,7 @@ import { workflowsQuery } from '../api/workflows.ts';
 import { Button } from '../parts/Button.tsx';
 import { markOf } from '../parts/StateMark.tsx';
 import { exactly } from '../parts/time.ts';
+import { ORIGIN_CHOICES } from './origin.ts';
 import styles from './RunFilters.module.css';
 import { type RunsSearch, readRunsSearch } from './search.ts';
 
@@ -31,8 +32,8 @@ export function RunFilters({ search }: { readonly search: RunsSearch }) {
       <input
         className={styles.text}
         type="search"
-        placeholder="Filter by id, workflow or error"
-        aria-label="Filter by id, workflow or error"
+        placeholder="Filter by id, workflow or outcome"
+        aria-label="Filter by id, workflow or outcome"
         value={search.text ?? ''}
         onChange={({ target }) => set({ text: target.value })}
       />
@@ -53,6 +54,13 @@ export function RunFilters({ search }: { readonly search: RunsSearch }) {
         {workflows.map(({ id, name }) => (
           <option key={id} value={id}>
             {name}
+          </option>
+        ))}
+      </select>
+      <select aria-label="Origin" value={search.origin ?? ''} onChange={({ target }) => set({ origin: target.value })}>
+        {ORIGIN_CHOICES.map(([origin, label]) => (
+          <option key={origin} value={origin}>
+            {label}
           </option>
         ))}
       </select>

@@ -1,6 +1,6 @@
 import { Menu } from '@base-ui/react/menu';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { Link, useNavigate } from '@tanstack/react-router';
+import { Link } from '@tanstack/react-router';
 import { Ban, Ellipsis, Pause, Play, RotateCcw } from 'lucide-react';
 import { useState } from 'react';
 import { isTerminalStatus } from '../../src/protocol/running/run-status.ts';
@@ -10,27 +10,33 @@ import { useMay } from '../api/session.ts';
 import { Button } from '../parts/Button.tsx';
 import { Copy } from '../parts/Copy.tsx';
 import { Dialog } from '../parts/Dialog.tsx';
-import { Field } from '../parts/Field.tsx';
 import { useKeys } from '../parts/keys.ts';
-import { dollars } from '../parts/numbers.ts';
+import { counted, dollars } from '../parts/numbers.ts';
 import { StateMark } from '../parts/StateMark.tsx';
-import { Time } from '../parts/Time.tsx';
+import { Duration, Time } from '../parts/Time.tsx';
 import { complain, say } from '../parts/toasts.tsx';
+import { CompareWith } from './CompareWith.tsx';
 import { ForkRun } from './ForkRun.tsx';
 import styles from './RunHeader.module.css';
-import { Duration } from './RunsPage.tsx';
 import { StartRun } from './StartRun.tsx';
 import type { RunView } from './view.ts';
 
 type Opened = 'fork' | 'start' | 'compare' | 'cancel' | undefined;
 
+interface HeaderProps {
+  readonly run: RunSnapshot;
+  readonly view: RunView;
+  /** Whether attempts wait for a worker. */
+  readonly isWithoutWorker: boolean;
+}
+
 /** Which run it is, how it stands, and what can be done with it. */
-export function RunHeader({ run, view }: { readonly run: RunSnapshot; readonly view: RunView }) {
+export function RunHeader({ run, view, isWithoutWorker }: HeaderProps) {
   const { runId, workflowId, workflowVersion, status, owner, createdAt, endedAt, parentRunId, forkedFrom } = run;
   return (
     <header className={styles.head}>
       <div className={styles.title}>
-        <StateMark state={status} isSoft />
+        <StateMark state={isWithoutWorker && !isAtWork(view) ? 'waiting' : status} isSoft />
         <h1 dir="auto">
           {workflowId}
           <span className={`number ${styles.version}`}>@{workflowVersion}</span>
@@ -93,6 +99,11 @@ export function RunHeader({ run, view }: { readonly run: RunSnapshot; readonly v
   );
 }
 
+/** Whether a node is really at work, and does not only wait for somebody to take it. */
+function isAtWork({ nodes }: RunView): boolean {
+  return [...nodes.values()].some(({ state }) => state === 'running' || state === 'retrying');
+}
+
 function Cost({ run, view }: { readonly run: RunSnapshot; readonly view: RunView }) {
   const cost = run.metrics?.openwopCost;
   const tokens = (cost?.tokens?.input ?? view.tokens.input) + (cost?.tokens?.output ?? view.tokens.output);
@@ -102,7 +113,7 @@ function Cost({ run, view }: { readonly run: RunSnapshot; readonly view: RunView
       <dt>Cost</dt>
       <dd className="number">
         {cost?.usd === undefined ? '' : `${dollars(cost.usd)} · `}
-        {tokens.toLocaleString()} tokens
+        {counted(tokens, 'token')}
       </dd>
     </div>
   );
@@ -146,7 +157,7 @@ function Actions({ run }: { readonly run: RunSnapshot }) {
       <More canStart={may('runs:create')} onOpen={open} onBundle={() => act.bundle.mutate()} />
       {opened === 'fork' && <ForkRun run={run} onClose={close} />}
       {opened === 'start' && <StartRun workflowId={workflowId} inputs={inputs} onClose={close} />}
-      {opened === 'compare' && <CompareWith runId={runId} onClose={close} />}
+      {opened === 'compare' && <CompareWith run={run} onClose={close} />}
       {opened === 'cancel' && (
         <Dialog
           title="Cancel this run?"
@@ -230,27 +241,4 @@ function download(name: string, text: string): void {
   const url = URL.createObjectURL(new Blob([text], { type: 'application/json' }));
   Object.assign(document.createElement('a'), { href: url, download: name }).click();
   URL.revokeObjectURL(url);
-}
-
-function CompareWith({ runId, onClose }: { readonly runId: string; readonly onClose: () => void }) {
-  const navigate = useNavigate();
-  return (
-    <Dialog title="Compare with another run" isOpen onClose={onClose}>
-      <form
-        className={styles.form}
-        onSubmit={(event) => {
-          event.preventDefault();
-          const otherId = String(new FormData(event.currentTarget).get('other')).trim();
-          void navigate({ to: '/runs/$runId/compare/$otherId', params: { runId, otherId } });
-        }}
-      >
-        <Field label="Id of the other run" hint="Copy it from the other run's page.">
-          {(field) => <input {...field} name="other" required placeholder="run-…" />}
-        </Field>
-        <Button kind="main" type="submit">
-          Compare
-        </Button>
-      </form>
-    </Dialog>
-  );
 }

@@ -1,7 +1,10 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
-import { lazy, Suspense, useEffect, useMemo, useRef } from 'react';
+import { lazy, type ReactNode, Suspense, useEffect, useMemo, useRef } from 'react';
 import type { RunEvent } from '../../src/client/index.ts';
+import { isTerminalStatus } from '../../src/protocol/running/run-status.ts';
+import type { WorkflowDefinition } from '../../src/protocol/running/workflows.ts';
+import { isBlocked, readAgain } from '../api/queries.ts';
 import { useRunLog } from '../api/run-log.ts';
 import { runQuery } from '../api/runs.ts';
 import { useMay } from '../api/session.ts';
@@ -19,8 +22,10 @@ import styles from './RunPage.module.css';
 import { StateAt } from './StateAt.tsx';
 import type { RunSearch } from './search.ts';
 import { TimeLine } from './TimeLine.tsx';
-import { viewOf } from './view.ts';
+import { UnknownRun } from './UnknownRun.tsx';
+import { type RunView, viewOf, withWorkerWaits } from './view.ts';
 import { Waterfall } from './Waterfall.tsx';
+import { useWorkerWaits } from './worker-waits.ts';
 
 const RunGraph = lazy(() => loaded(() => import('./RunGraph.tsx')).then(({ RunGraph }) => ({ default: RunGraph })));
 const route = getRouteApi('/shell/runs/$runId');
@@ -30,35 +35,58 @@ const SMALL = 4;
 /** One run: what came of it, then how. */
 export function RunPage() {
   const { runId } = route.useParams();
-  const search = route.useSearch();
-  const navigate = useNavigate();
+  const { at, node, tab } = route.useSearch();
   const may = useMay();
+  const select = useSelect(runId);
   const run = useQuery(runQuery(runId));
   const log = useRunLog(runId);
   useReread(runId, log.events);
-  const workflow = useQuery({
+  const { data: definition } = useQuery({
     ...runWorkflowQuery(runId),
     enabled: run.data !== undefined && may('manifest:read'),
   });
-  const { at } = search;
-  const shown = useMemo(
-    () => (at === undefined ? log.events : log.events.filter(({ sequence }) => sequence <= at)),
-    [log.events, at],
-  );
-  const view = useMemo(() => viewOf(shown), [shown]);
-  const whole = useMemo(() => (at === undefined ? view : viewOf(log.events)), [log.events, view, at]);
-  if (run.isError) return <Problem error={run.error} onRetry={() => void run.refetch()} />;
+  const { shown, whole, view, waits } = useViews(runId, log.events, at, definition);
+  if (isBlocked(run)) return <UnknownRun runId={runId} error={run.error} onRetry={() => void run.refetch()} />;
   if (!run.data) return <Skeleton lines={8} />;
-  const set = (change: RunSearch): void => {
-    void navigate({
-      to: '/runs/$runId',
-      params: { runId },
-      search: (old) => ({ ...old, ...change }),
-      replace: true,
-      resetScroll: false,
-    });
-  };
-  const select = (node: string | undefined): void =>
+  const isReading = isTerminalStatus(run.data.status) && !log.isComplete && log.error === undefined;
+  // Where it failed or waits is what most visitors look for.
+  const chosen = node ?? whole.failedNodeId ?? run.data.interrupt?.nodeId ?? waits[0]?.nodeId;
+  return (
+    <div className={styles.page}>
+      <RunHeader run={run.data} view={whole} isWithoutWorker={waits.length > 0} />
+      {log.error !== undefined && <Problem error={log.error} />}
+      <Outcome run={run.data} view={whole} events={log.events} definition={definition} waits={waits} onNode={select} />
+      <TimeLine events={log.events} at={at} runId={runId} />
+      <div className={styles.pair}>
+        <GraphPanel definition={definition} view={view} selected={chosen} onSelect={select} />
+        <NodeDetail
+          nodeId={chosen}
+          view={view}
+          definition={definition}
+          run={run.data}
+          events={shown}
+          isReading={isReading}
+        />
+      </div>
+      <LogTabs
+        runId={runId}
+        tab={tab ?? 'timeline'}
+        count={log.events.length}
+        views={{
+          timeline: <Waterfall view={view} whole={whole} selected={chosen} onSelect={select} />,
+          events: <EventLog events={shown} run={run.data} node={chosen} />,
+          state: <StateAt run={run.data} events={shown} isPast={at !== undefined} definition={definition} />,
+        }}
+      />
+      {may('feedback:read') && <Feedback runId={runId} outputs={whole.outputs} isReading={isReading} />}
+    </div>
+  );
+}
+
+/** Shows a node, or none, beside the graph. */
+function useSelect(runId: string): (node: string | undefined) => void {
+  const navigate = useNavigate();
+  return (node) =>
     void navigate({
       to: '/runs/$runId',
       params: { runId },
@@ -66,63 +94,98 @@ export function RunPage() {
       replace: true,
       resetScroll: false,
     });
-  const tab = search.tab ?? 'timeline';
-  // Where it failed or waits is what most visitors look for.
-  const chosen = search.node ?? whole.failedNodeId ?? run.data.interrupt?.nodeId;
+}
+
+/** What the log says: as a whole, and up to the event that the time line is at. */
+function useViews(
+  runId: string,
+  events: readonly RunEvent[],
+  at: number | undefined,
+  definition: WorkflowDefinition | undefined,
+) {
+  const shown = useMemo(
+    () => (at === undefined ? events : events.filter(({ sequence }) => sequence <= at)),
+    [events, at],
+  );
+  const logged = useMemo(() => viewOf(events), [events]);
+  const waits = useWorkerWaits(runId, logged, definition);
+  const whole = useMemo(() => withWorkerWaits(logged, waits), [logged, waits]);
+  const view = useMemo(() => (at === undefined ? whole : viewOf(shown)), [at, whole, shown]);
+  return { shown, whole, view, waits };
+}
+
+interface GraphProps {
+  readonly definition: WorkflowDefinition | undefined;
+  readonly view: RunView;
+  readonly selected: string | undefined;
+  readonly onSelect: (node: string | undefined) => void;
+}
+
+function GraphPanel({ definition, ...rest }: GraphProps) {
   return (
-    <div className={styles.page}>
-      <RunHeader run={run.data} view={whole} />
-      {log.error !== undefined && <Problem error={log.error} />}
-      <Outcome run={run.data} view={whole} onNode={select} />
-      <TimeLine events={log.events} at={at} runId={runId} />
-      <div className={styles.pair}>
-        <Panel title="Graph" isFlush>
-          <div className={styles.graph} data-small={(workflow.data?.nodes.length ?? 0) <= SMALL || undefined}>
-            {workflow.data ? (
-              <Suspense fallback={<Skeleton />}>
-                <RunGraph definition={workflow.data} view={view} selected={chosen} onSelect={select} />
-              </Suspense>
-            ) : (
-              <Skeleton />
-            )}
-          </div>
-        </Panel>
-        <NodeDetail nodeId={chosen} view={view} definition={workflow.data} run={run.data} events={shown} />
+    <Panel title="Graph" isFlush>
+      <div className={styles.graph} data-small={(definition?.nodes.length ?? 0) <= SMALL || undefined}>
+        {definition ? (
+          <Suspense fallback={<Skeleton />}>
+            <RunGraph definition={definition} {...rest} />
+          </Suspense>
+        ) : (
+          <Skeleton />
+        )}
       </div>
-      <div>
-        <TabBar
-          label="Views of the log"
-          tabs={[
-            ['timeline', 'Timeline'],
-            ['events', 'Events', log.events.length],
-            ['state', 'State'],
-          ]}
-          chosen={tab}
-          onChoose={(name) => set({ tab: name })}
-          controls="run-tab"
-        />
-        <div id="run-tab" role="tabpanel" className={styles.tab} aria-label={tab}>
-          {tab === 'timeline' && <Waterfall view={view} whole={whole} selected={chosen} onSelect={select} />}
-          {tab === 'events' && <EventLog events={shown} run={run.data} node={chosen} />}
-          {tab === 'state' && (
-            <StateAt run={run.data} events={shown} isPast={at !== undefined} definition={workflow.data} />
-          )}
-        </div>
+    </Panel>
+  );
+}
+
+type Tab = NonNullable<RunSearch['tab']>;
+
+interface TabsProps {
+  readonly runId: string;
+  readonly tab: Tab;
+  /** How many events the log has. */
+  readonly count: number;
+  readonly views: Readonly<Record<Tab, ReactNode>>;
+}
+
+/** The log as a picture, as a list and as a state; only the chosen one is rendered. */
+function LogTabs({ runId, tab, count, views }: TabsProps) {
+  const navigate = useNavigate();
+  const choose = (name: Tab): void =>
+    void navigate({
+      to: '/runs/$runId',
+      params: { runId },
+      search: (old) => ({ ...old, tab: name }),
+      replace: true,
+      resetScroll: false,
+    });
+  return (
+    <div>
+      <TabBar
+        label="Views of the log"
+        tabs={[
+          ['timeline', 'Timeline'],
+          ['events', 'Events', count],
+          ['state', 'State'],
+        ]}
+        chosen={tab}
+        onChoose={choose}
+        controls="run-tab"
+      />
+      <div id="run-tab" role="tabpanel" className={styles.tab} aria-label={tab}>
+        {views[tab]}
       </div>
-      {may('feedback:read') && <Feedback runId={runId} />}
     </div>
   );
 }
 
 /** The snapshot has what no event says, such as the open question: it is read again when the run moves. */
 function useReread(runId: string, events: readonly RunEvent[]): void {
-  const cache = useQueryClient();
   const seen = useRef(0);
   useEffect(() => {
     const fresh = events.slice(seen.current);
     seen.current = events.length;
     if (fresh.some(({ type }) => /^(?:run|interrupt|node\.(?:failed|dispatched))/.test(type))) {
-      void cache.invalidateQueries({ queryKey: ['run', runId] });
+      void readAgain({ queryKey: ['run', runId] });
     }
-  }, [events, cache, runId]);
+  }, [events, runId]);
 }

@@ -80,7 +80,7 @@ function Bars({ node, from, total, until }: BarsProps) {
           key={`${bar.from}-${bar.state}`}
           className={styles.bar}
           data-state={bar.state}
-          data-node={bar === node.spans.at(-1) ? node.state : undefined}
+          data-end={bar.end ?? (bar.to === undefined ? 'open' : undefined)}
           style={{
             left: `${((bar.from - from) / total) * 100}%`,
             width: `max(3px, ${(((bar.to ?? until) - bar.from) / total) * 100}%)`,

@@ -1,4 +1,4 @@
-import type { WorkflowDefinition } from '../../src/protocol/running/workflows.ts';
+import type { PortValue, WorkflowDefinition } from '../../src/protocol/running/workflows.ts';
 
 type Variable = WorkflowDefinition['variables'][number];
 
@@ -37,4 +37,11 @@ function readJson(text: string, type: 'object' | 'array'): ReadInput {
   } catch (error) {
     return { problem: `This is not JSON: ${error instanceof Error ? error.message : ''}` };
   }
+}
+
+/** Where the value of a port comes from, in a few words. */
+export function sourceOf(port: PortValue): string {
+  if (port.type === 'connection') return `from ${port.nodeId}.${port.outputKey}`;
+  if (port.type === 'variable') return `from variables.${port.variableName}`;
+  return port.type === 'expression' ? `= ${port.expression}` : 'fixed in the workflow';
 }

@@ -1,4 +1,9 @@
-import { RUN_STATUSES, type RunStatus } from '../../src/protocol/running/run-status.ts';
+import { RUN_ORIGINS, RUN_STATUSES, type RunStatus } from '../../src/protocol/running/run-status.ts';
+
+/** What the list of runs can show by how runs came to be. */
+export const LISTED_ORIGINS = [...RUN_ORIGINS, 'preview', 'any'] as const;
+/** One of LISTED_ORIGINS. */
+export type ListedOrigin = (typeof LISTED_ORIGINS)[number];
 
 /** The filters of the list of runs, as the address has them. */
 export interface RunsSearch {
@@ -9,6 +14,8 @@ export interface RunsSearch {
   readonly since?: string;
   readonly until?: string;
   readonly text?: string;
+  /** Which runs are listed by how they came to be; without it, all but previews. */
+  readonly origin?: ListedOrigin;
   /** The workflow whose start form is open. */
   readonly start?: string;
 }
@@ -26,6 +33,7 @@ const text = (value: unknown): string | undefined => (typeof value === 'string' 
 /** Reads the filters; what makes no sense is left out. */
 export function readRunsSearch(search: Record<string, unknown>): RunsSearch {
   const status = RUN_STATUSES.find((known) => known === search.status);
+  const origin = LISTED_ORIGINS.find((known) => known === search.origin);
   const [workflowId, tag, since, until, words, start] = [
     search.workflowId,
     search.tag,
@@ -42,6 +50,7 @@ export function readRunsSearch(search: Record<string, unknown>): RunsSearch {
     ...(since && { since }),
     ...(until && { until }),
     ...(words && { text: words }),
+    ...(origin && { origin }),
     ...(start && { start }),
   };
 }

@@ -28,6 +28,7 @@ import {
   removeNode,
   type Selection,
 } from './draft.ts';
+import { unsetPorts } from './input-ports.ts';
 
 const WIDTH = 208;
 const HEAD = 48;
@@ -39,6 +40,8 @@ interface StepData extends Record<string, unknown> {
   readonly node: WorkflowNode;
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
+  /** How many of the inputs, the last ones, are required and not set. */
+  readonly missing: number;
   readonly problem: string | undefined;
 }
 type StepNode = Node<StepData, 'step'>;
@@ -59,7 +62,9 @@ interface CanvasProps {
 export function Canvas({ draft, types, selection, onSelect, onChange, onDropType, problems }: CanvasProps) {
   const outputsOf = useMemo(() => usedOutputs(draft, types), [draft, types]);
   const nodes = draft.nodes.map((node): StepNode => {
-    const [inputs, outputs] = [Object.keys(node.inputs), outputsOf.get(node.id) ?? []];
+    const missing = unsetPorts(node, draft, types).filter(({ required }) => required);
+    const inputs = [...Object.keys(node.inputs), ...missing.map(({ name }) => name)];
+    const outputs = outputsOf.get(node.id) ?? [];
     return {
       id: node.id,
       type: 'step',
@@ -67,7 +72,7 @@ export function Canvas({ draft, types, selection, onSelect, onChange, onDropType
       width: WIDTH,
       height: HEAD + Math.max(inputs.length, outputs.length) * PORT + (inputs.length + outputs.length > 0 ? 6 : 0),
       selected: selection !== undefined && 'node' in selection && selection.node === node.id,
-      data: { node, inputs, outputs, problem: problems.get(node.id) },
+      data: { node, inputs, outputs, missing: missing.length, problem: problems.get(node.id) },
       ariaLabel: `${node.name}, ${node.typeId}${problems.has(node.id) ? ', has a problem' : ''}`,
     };
   });
@@ -193,7 +198,7 @@ function portOf(handle: string | null): string | undefined {
   return colon < 0 ? undefined : handle?.slice(colon + 1);
 }
 
-function Step({ id, data: { node, inputs, outputs, problem }, selected }: NodeProps<StepNode>) {
+function Step({ id, data: { node, inputs, outputs, missing, problem }, selected }: NodeProps<StepNode>) {
   const update = useUpdateNodeInternals();
   const ports = `${inputs.join()}|${outputs.join()}`;
   const seen = useRef(ports);
@@ -227,7 +232,7 @@ function Step({ id, data: { node, inputs, outputs, problem }, selected }: NodePr
         style={{ top: HEAD / 2 }}
       />
       {inputs.map((name, index) => (
-        <Port key={name} name={name} side="in" index={index} />
+        <Port key={name} name={name} side="in" index={index} isMissing={index >= inputs.length - missing} />
       ))}
       {outputs.map((name, index) => (
         <Port key={name} name={name} side="out" index={index} />
@@ -236,7 +241,15 @@ function Step({ id, data: { node, inputs, outputs, problem }, selected }: NodePr
   );
 }
 
-function Port({ name, side, index }: { readonly name: string; readonly side: 'in' | 'out'; readonly index: number }) {
+interface PortProps {
+  readonly name: string;
+  readonly side: 'in' | 'out';
+  readonly index: number;
+  /** The type requires it, and nothing is connected to it yet. */
+  readonly isMissing?: boolean;
+}
+
+function Port({ name, side, index, isMissing = false }: PortProps) {
   const top = HEAD + index * PORT + PORT / 2;
   return (
     <>
@@ -247,8 +260,14 @@ function Port({ name, side, index }: { readonly name: string; readonly side: 'in
         className={styles.port ?? ''}
         style={{ top }}
       />
-      <span className={styles.portName} data-side={side} style={{ top: top - PORT / 2 }}>
-        {name}
+      <span
+        className={styles.portName}
+        data-side={side}
+        data-missing={isMissing || undefined}
+        title={isMissing ? `${name} is required` : undefined}
+        style={{ top: top - PORT / 2 }}
+      >
+        {isMissing ? `${name} *` : name}
       </span>
     </>
   );

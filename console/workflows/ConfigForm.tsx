@@ -22,10 +22,12 @@ interface FormProps {
   readonly onChange: (config: JsonObject) => void;
   /** What is wrong with the config, by its key. */
   readonly problems: ReadonlyMap<string, string>;
+  /** Values that the host knows, by the key that takes them; others may be typed. */
+  readonly known?: ReadonlyMap<string, readonly string[]>;
 }
 
 /** A form for the config of a node, made from the schema of its type. */
-export function ConfigForm({ schema, config, onChange, problems }: FormProps) {
+export function ConfigForm({ schema, config, onChange, problems, known }: FormProps) {
   const shapes = propertiesOf(schema);
   const names = [...new Set([...shapes.keys(), ...Object.keys(config)])];
   const isOpen = schema.additionalProperties !== undefined && shapes.size === 0;
@@ -54,6 +56,7 @@ export function ConfigForm({ schema, config, onChange, problems }: FormProps) {
       isRequired={required.has(name)}
       value={config[name]}
       problem={problems.get(name)}
+      known={known?.get(name) ?? []}
       onChange={(value) => set(name, value)}
     />
   ));
@@ -83,6 +86,7 @@ interface FieldProps {
   readonly isRequired: boolean;
   readonly value: unknown;
   readonly problem: string | undefined;
+  readonly known: readonly string[];
   readonly onChange: (value: unknown) => void;
 }
 
@@ -91,7 +95,7 @@ const LONG = /prompt|template|description|message|expression|body|note/i;
 /** A text that may be this long is written in several lines. */
 const LINES_FROM = 4_096;
 
-function ConfigField({ name, shape, isRequired, value, problem, onChange }: FieldProps) {
+function ConfigField({ name, shape, isRequired, value, problem, known, onChange }: FieldProps) {
   const label = isRequired ? `${name} (required)` : name;
   const hint = shape.description;
   const choices =
@@ -129,6 +133,28 @@ function ConfigField({ name, shape, isRequired, value, problem, onChange }: Fiel
             placeholder={placeholder}
             onChange={({ target }) => onChange(target.value === '' ? undefined : Number(target.value))}
           />
+        )}
+      </Field>
+    );
+  }
+  if (known.length > 0) {
+    return (
+      <Field label={label} hint={hint} problem={problem}>
+        {(field) => (
+          <>
+            <input
+              {...field}
+              list={`${field.id}-known`}
+              value={showInput(value)}
+              placeholder={placeholder === '' ? 'Choose or type' : placeholder}
+              onChange={({ target }) => onChange(target.value === '' ? undefined : target.value)}
+            />
+            <datalist id={`${field.id}-known`}>
+              {known.map((each) => (
+                <option key={each} value={each} />
+              ))}
+            </datalist>
+          </>
         )}
       </Field>
     );

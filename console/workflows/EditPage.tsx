@@ -4,6 +4,7 @@ import { Braces, Play, Redo2, Save, Undo2 } from 'lucide-react';
 import { lazy, Suspense, useMemo, useRef, useState } from 'react';
 import { RefusedError } from '../../src/client/index.ts';
 import { client } from '../api/client.ts';
+import { isBlocked } from '../api/queries.ts';
 import { useMay } from '../api/session.ts';
 import { nodeTypesQuery, versionQuery, workflowQuery, workflowsQuery } from '../api/workflows.ts';
 import { Button } from '../parts/Button.tsx';
@@ -82,7 +83,7 @@ function WorkflowEditor({ first, isSaved, isShared }: EditorProps) {
     { keys: 'r', label: 'Redo', act: edited.redo },
     { keys: 'Escape', label: 'Select nothing', act: () => select(undefined) },
   ]);
-  if (types.isError) return <Problem error={types.error} onRetry={() => void types.refetch()} />;
+  if (isBlocked(types)) return <Problem error={types.error} onRetry={() => void types.refetch()} />;
   const inspector = (
     <Inspector
       draft={draft}

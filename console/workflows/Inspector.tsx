@@ -25,6 +25,7 @@ import {
 import { ExpressionField } from './ExpressionField.tsx';
 import type { KnownName } from './expression-editor.ts';
 import styles from './Inspector.module.css';
+import { useKnownValues } from './known-values.ts';
 import { Ports } from './Ports.tsx';
 import { TryNode } from './TryNode.tsx';
 import type { Finding } from './use-problems.ts';
@@ -83,6 +84,7 @@ function NodeForm({
   const may = useMay();
   const [isTrying, setTrying] = useState(false);
   const type = types.find(({ typeId }) => typeId === node.typeId);
+  const known = useKnownValues(node.typeId, node.config);
   const change = (part: Partial<WorkflowNode>): void =>
     onChange((old) => changeNode(old, node.id, (each) => ({ ...each, ...part })));
   const index = draft.nodes.indexOf(node);
@@ -133,6 +135,7 @@ function NodeForm({
           schema={type?.config ?? {}}
           config={node.config}
           problems={problems}
+          known={known}
           onChange={(config) => change({ config })}
         />
       </fieldset>

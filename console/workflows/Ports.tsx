@@ -6,6 +6,7 @@ import { type Draft, freeName } from './draft.ts';
 import { ExpressionField } from './ExpressionField.tsx';
 import type { KnownName } from './expression-editor.ts';
 import styles from './Inspector.module.css';
+import { isRequired, unsetPorts } from './input-ports.ts';
 
 interface PortsProps {
   readonly node: WorkflowNode;
@@ -27,12 +28,20 @@ export function Ports({ node, draft, types, names, onChange }: PortsProps) {
   const entries = Object.entries(node.inputs);
   const rename = (from: string, to: string): void =>
     onChange(Object.fromEntries(entries.map(([name, value]) => [name === from ? to : name, value])));
-  const add = (): void =>
-    onChange({ ...node.inputs, [freeName('value', Object.keys(node.inputs))]: { type: 'static', value: '' } });
+  const addNamed = (name: string): void => onChange({ ...node.inputs, [name]: { type: 'static', value: '' } });
+  const unset = unsetPorts(node, draft, types);
+  const missing = unset.filter(({ required }) => required).map(({ name }) => name);
   return (
     <fieldset className={styles.group}>
       <legend>Inputs</legend>
-      {entries.length === 0 && <p className="quiet">None. Drag an output of another node here, or add one.</p>}
+      {missing.length > 0 && (
+        <p className={styles.missing} role="status">
+          {missing.length === 1 ? 'A required input is missing' : 'Required inputs are missing'}: {missing.join(', ')}.
+        </p>
+      )}
+      {entries.length === 0 && unset.length === 0 && (
+        <p className="quiet">None. Drag an output of another node here, or add one.</p>
+      )}
       {entries.map(([name, value], index) => (
         // The name is what is edited, so it cannot be the key.
         // biome-ignore lint/suspicious/noArrayIndexKey: inputs keep their order while they are edited
@@ -42,6 +51,7 @@ export function Ports({ node, draft, types, names, onChange }: PortsProps) {
               aria-label={`Name of input ${index + 1}`}
               className={styles.small}
               value={name}
+              title={isRequired(node, name, types) ? 'Required' : undefined}
               spellCheck={false}
               onChange={({ target }) => !Object.hasOwn(node.inputs, target.value) && rename(name, target.value)}
             />
@@ -76,9 +86,16 @@ export function Ports({ node, draft, types, names, onChange }: PortsProps) {
           />
         </div>
       ))}
-      <Button icon={<Plus />} onClick={add}>
-        Add input
-      </Button>
+      <div className={styles.unset}>
+        {unset.map(({ name, required }) => (
+          <Button key={name} icon={<Plus />} aria-label={`Add input ${name}`} onClick={() => addNamed(name)}>
+            {required ? `${name} (required)` : name}
+          </Button>
+        ))}
+        <Button kind="quiet" icon={<Plus />} onClick={() => addNamed(freeName('value', Object.keys(node.inputs)))}>
+          Add input
+        </Button>
+      </div>
     </fieldset>
   );
 }

@@ -4,6 +4,7 @@ import { Pencil, Play, Trash2 } from 'lucide-react';
 import { lazy, Suspense, useState } from 'react';
 import type { WorkflowDefinition, WorkflowSummary } from '../../src/protocol/running/workflows.ts';
 import { client } from '../api/client.ts';
+import { isBlocked } from '../api/queries.ts';
 import { useMay } from '../api/session.ts';
 import { workflowQuery, workflowsQuery } from '../api/workflows.ts';
 import { Button } from '../parts/Button.tsx';
@@ -54,7 +55,7 @@ export function WorkflowPage() {
     const { starting: _starting, ...rest } = search;
     void navigate({ to: '/workflows/$workflowId', params: { workflowId }, search: rest, replace: true });
   };
-  if (workflow.isError) return <Problem error={workflow.error} onRetry={() => void workflow.refetch()} />;
+  if (isBlocked(workflow)) return <Problem error={workflow.error} onRetry={() => void workflow.refetch()} />;
   if (!workflow.data) return <Skeleton lines={8} />;
   const tab = search.view ?? 'graph';
   const summary = all?.find(({ id }) => id === workflowId);

@@ -6,8 +6,7 @@ import { type Column, DataTable } from '../parts/DataTable.tsx';
 import { Panel } from '../parts/Panel.tsx';
 import { StateMark } from '../parts/StateMark.tsx';
 import { Empty, Problem, Skeleton } from '../parts/States.tsx';
-import { Time } from '../parts/Time.tsx';
-import { Duration } from '../runs/RunsPage.tsx';
+import { Duration, Time } from '../parts/Time.tsx';
 
 const COLUMNS: readonly Column<RunSummary>[] = [
   { title: 'State', show: ({ status }) => <StateMark state={status} /> },
@@ -20,7 +19,7 @@ const COLUMNS: readonly Column<RunSummary>[] = [
     ),
   },
   { title: 'Version', isRight: true, isExtra: true, show: ({ workflowVersion }) => workflowVersion },
-  { title: 'Error', isExtra: true, show: ({ errorCode }) => <code>{errorCode}</code> },
+  { title: 'Outcome', show: ({ outcome, errorCode }) => outcome ?? errorCode },
   { title: 'Started', show: ({ createdAt }) => <Time at={createdAt} /> },
   { title: 'Duration', isRight: true, show: ({ createdAt, endedAt }) => <Duration from={createdAt} to={endedAt} /> },
 ];

@@ -4,6 +4,7 @@ import { Plus } from 'lucide-react';
 import { useMemo, useState } from 'react';
 import type { RunSummary } from '../../src/protocol/running/runs.ts';
 import type { WorkflowSummary } from '../../src/protocol/running/workflows.ts';
+import { isBlocked } from '../api/queries.ts';
 import { useMay } from '../api/session.ts';
 import { latestRunsQuery, workflowsQuery } from '../api/workflows.ts';
 import { Button } from '../parts/Button.tsx';
@@ -46,7 +47,7 @@ export function WorkflowsPage() {
         onChange={({ target }) => setWords(target.value)}
       />
       <div className={styles.table}>
-        {query.isError ? (
+        {isBlocked(query) ? (
           <Problem error={query.error} onRetry={() => void query.refetch()} />
         ) : query.isPending ? (
           <Skeleton lines={8} />

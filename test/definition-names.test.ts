@@ -1,11 +1,14 @@
+import { Type } from 'typebox';
 import { describe, expect, it } from 'vitest';
+import { defineNode } from '../src/build/define-node.ts';
+import { nodeTypeOf } from '../src/build/own-node.ts';
 import { capabilities } from '../src/capabilities/index.ts';
 import { readConfig } from '../src/config.ts';
 import { definitionDoubts } from '../src/engine/definition/doubts.ts';
 import { unknownNames } from '../src/engine/definition/names.ts';
 import type { WorkflowDefinition, WorkflowNode } from '../src/protocol/running/workflows.ts';
 import { catalogOf } from '../src/runtime/catalog.ts';
-import { connection, edge, expression, node, variable, workflow } from './support/definitions.ts';
+import { connection, edge, expression, fixed, node, variable, workflow } from './support/definitions.ts';
 
 const catalog = catalogOf(capabilities.flatMap(({ nodes }) => nodes(readConfig({}, {}))));
 const DECLARED = { variables: [{ name: 'subject', type: 'string' as const }] };
@@ -23,7 +26,7 @@ const found = (definition: WorkflowDefinition) => {
   return { problems: problems.map(({ message }) => message), doubts: doubts.map(({ message }) => message) };
 };
 const NOTHING = { problems: [], doubts: [] };
-const count = node('count', 'core.flow.limit', { config: { count: 1 } });
+const count = node('count', 'core.flow.limit', { config: { count: 1 }, inputs: { array: fixed([]) } });
 
 describe('a name in an expression', () => {
   it.each([
@@ -105,6 +108,54 @@ describe('an output', () => {
   });
 });
 
+describe('an input that a node cannot do without', () => {
+  const first = node('first');
+  const greet = (inputs: WorkflowNode['inputs'] = {}) =>
+    node('greet', 'core.openwop.data.string-format', { inputs: { ...inputs } });
+
+  it('is a doubt if nothing gives it', () => {
+    const message = 'The node "greet" needs the input "template", and nothing gives it: the node fails.';
+    expect(found(workflow([first, greet()], [edge('first', 'greet')]))).toEqual({ problems: [], doubts: [message] });
+  });
+
+  it('may come from a port or an edge', () => {
+    expect(found(workflow([first, greet({ template: fixed('Hello') })], [edge('first', 'greet')]))).toEqual(NOTHING);
+    const delivered = edge('first', 'greet', { targetInput: 'template' });
+    expect(found(workflow([first, greet()], [delivered]))).toEqual(NOTHING);
+  });
+
+  it('may come from the run if the node is the first of it', () => {
+    const declared = { variables: [{ name: 'template', type: 'string' as const }] };
+    expect(found(workflow([greet()], [], declared))).toEqual(NOTHING);
+    expect(found(workflow([greet()])).doubts).toEqual([expect.stringMatching(/unless the run is given one/)]);
+  });
+});
+
+describe('the ports of a node of your own', () => {
+  const price = defineNode({
+    typeId: 'acme.price',
+    description: 'Adds the tax.',
+    safety: 'pure',
+    inputs: Type.Object({ net: Type.Integer(), note: Type.Optional(Type.String()) }),
+    outputs: Type.Object({ cents: Type.Integer() }),
+    run: ({ inputs }) => ({ cents: inputs.net }),
+  });
+  const own = catalogOf([...catalog.types, nodeTypeOf(price)]);
+  const problemsOf = (text: string, inputs: WorkflowNode['inputs'] = { net: fixed(1) }) =>
+    unknownNames(leaving(node('price', 'acme.price', { inputs }), text), own);
+
+  it('are known by its schemas', () => {
+    expect(problemsOf('nodes.price.cents > 1').problems).toEqual([]);
+    const [problem] = problemsOf('nodes.price.cent > 1').problems;
+    expect(problem?.message).toBe('The node "price" has no output "cent". It has cents.');
+    const [misspelt] = problemsOf('true', { nett: fixed(1) }).problems;
+    expect(misspelt?.message).toMatch(/has no input "nett".*Did you mean "net"\?/);
+    expect(problemsOf('true', {}).doubts.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/needs the input "net"/),
+    ]);
+  });
+});
+
 describe('doubts', () => {
   const messages = (definition: WorkflowDefinition) =>
     definitionDoubts(definition, catalog).map(({ path, message }) => `${path}: ${message}`);
@@ -125,5 +176,16 @@ describe('doubts', () => {
       'nodes[1].inputs.name: Unknown variable "nobody". Without it the node fails.',
       'nodes[1].inputs.template: The template has {{nmae}}, but the node has no such value; it renders as empty text.',
     ]);
+  });
+});
+
+describe('a definition with thousands of unknown names', () => {
+  it('is told of as many as an author reads', () => {
+    const names = Array.from({ length: 5_000 }, (_, index) => `x${String(index).padStart(39, 'y')}`);
+    const inputs = Object.fromEntries(names.map((name) => [name, variable(`${name}z`)]));
+    const variables = names.map((name) => ({ name, type: 'string' as const }));
+    const { doubts } = found(workflow([node('a', 'core.identity', { inputs })], [], { variables }));
+    expect(doubts).toHaveLength(20);
+    expect(doubts[0]).toContain('Did you mean');
   });
 });

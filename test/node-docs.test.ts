@@ -19,6 +19,8 @@ interface Section {
   readonly config: readonly string[];
   /** Everything that stands in it as code. */
   readonly code: ReadonlySet<string>;
+  /** What has a question mark. */
+  readonly optional: ReadonlySet<string>;
   readonly example: { config?: Record<string, unknown>; inputs?: Record<string, unknown>; outputs?: unknown };
 }
 
@@ -45,6 +47,7 @@ function readSections(page: string): Section[] {
         typeIds: [...heading.matchAll(/`([^`]+)`/g)].map(([, typeId]) => typeId!),
         config: [...text.matchAll(/^\| `(\w+)`(\*?) \|/gm)].map(([, key, star]) => `${key}${star}`),
         code: new Set([...text.matchAll(/`(\w+)\??`/g)].map(([, word]) => word!)),
+        optional: new Set([...text.matchAll(/`(\w+)\?`/g)].map(([, word]) => word!)),
         example: JSON.parse(example),
       };
     });
@@ -75,10 +78,11 @@ describe('the page on node types', () => {
 
   it.each(sections.flatMap(({ typeIds, ...section }) => typeIds.map((typeId) => ({ typeId, ...section }))))(
     'tells the truth about $typeId',
-    async ({ typeId, config, code, example }) => {
+    async ({ typeId, config, code, optional, example }) => {
       const type = byId.get(typeId)!;
       expect([...config].sort()).toEqual(configKeys(type).sort());
       expect((type.inputs ?? []).filter((port) => !code.has(port))).toEqual([]);
+      expect((type.requiredInputs ?? []).filter((port) => optional.has(port))).toEqual([]);
       expect(Object.keys(example.inputs ?? {}).filter((port) => type.inputs?.includes(port) === false)).toEqual([]);
       const given = { config: example.config ?? {}, inputs: example.inputs ?? {}, declared: example.inputs ?? {} };
       expect(catalog.checkConfig(node('a', typeId, { config: given.config }))).toEqual([]);
@@ -86,5 +90,17 @@ describe('the page on node types', () => {
       expect(await type.run(contextOf(typeId, given))).toEqual({ done: { outputs: example.outputs } });
     },
     20_000,
+  );
+
+  it.each(types.filter(({ requiredInputs = [] }) => requiredInputs.length > 0).map((type) => ({ ...type, type })))(
+    'marks no input of $typeId as required that it can do without',
+    async ({ type, typeId, requiredInputs = [] }) => {
+      const { example } = sections.find(({ typeIds }) => typeIds.includes(typeId))!;
+      for (const port of requiredInputs) {
+        const { [port]: _missing, ...inputs } = example.inputs ?? {};
+        const given = { config: example.config ?? {}, inputs, declared: inputs };
+        expect(await type.run(contextOf(typeId, given)), port).toMatchObject({ failed: { code: 'validation_error' } });
+      }
+    },
   );
 });

@@ -6,7 +6,9 @@ import {
   defineWorkflow,
   ended,
   ifFailed,
+  type NodeException,
   type OwnWorkflow,
+  retryable,
   Type,
   testWorkflow,
   when,
@@ -45,6 +47,17 @@ const one = defineWorkflow(
 );
 
 describe('a workflow in code', () => {
+  it('has variables of the types of the protocol', () => {
+    const kind = Type.Union([Type.Literal('new'), Type.Literal('old')]);
+    const { variables } = defineWorkflow(
+      { id: 'typed', variables: { kind, count: Type.Integer(), map: Type.Record(Type.String(), Type.Number()) } },
+      ({ node }) => void node('a', 'core.noop', {}),
+    );
+    expect(variables.map(({ type }) => type)).toEqual(['string', 'number', 'object']);
+    const mixed = { id: 'mixed', variables: { either: Type.Union([Type.String(), Type.Number()]) } };
+    expect(() => defineWorkflow(mixed, () => {})).toThrow('The variable "either" needs a schema of one type');
+  });
+
   it('is the definition of the protocol, the same every time', () => {
     const make = (): OwnWorkflow =>
       defineWorkflow(
@@ -111,10 +124,45 @@ describe('a workflow in code', () => {
       },
     );
     const project = { nodes: [price, failing], workflows: [one, all] };
-    const { status, outputs } = await testWorkflow(project, all, { inputs: { skus: ['a', 'bbb'], first: 'four' } });
+    const exceptions: NodeException[] = [];
+    const { status, outputs } = await testWorkflow(project, all, {
+      inputs: { skus: ['a', 'bbb'], first: 'four' },
+      onException: (exception) => exceptions.push(exception),
+    });
+    expect(exceptions).toEqual([expect.objectContaining({ nodeId: 'fails', typeId: 'acme.failing' })]);
+    expect((exceptions[0]!.error as Error).stack, 'where it came from').toContain('own-workflows.test.ts');
     expect(status).toBe('completed');
     expect(outputs.report).toEqual({ results: [1, 3], sum: 4 });
     expect(outputs.caught).toEqual({ fine: true });
+  });
+
+  it('shows and logs everything once, though its code is called again after each wait', async () => {
+    const chatty = defineNode({
+      typeId: 'acme.chatty',
+      description: 'Talks while it waits.',
+      safety: 'write',
+      run: async ({ attempt, log, stream, sleep }) => {
+        log(`begin ${attempt}`);
+        stream('one ');
+        await sleep(60_000);
+        stream('two ');
+        await sleep(60_000);
+        log('end');
+        if (attempt === 0) throw retryable('busy', 'Once more.');
+        return {};
+      },
+    });
+    const talk = defineWorkflow({ id: 'talk' }, ({ node }) => {
+      node('chatty', chatty, { retry: { maxRetries: 1 } });
+    });
+    const { status, events } = await testWorkflow({ nodes: [chatty], workflows: [talk] }, talk);
+    const shown = events.flatMap(({ type, payload }) => {
+      if (type === 'log.appended') return [(payload as { message: string }).message];
+      return type === 'output.chunk' ? [(payload as { chunk: string }).chunk] : [];
+    });
+    expect(status).toBe('completed');
+    const attempt = (number: number) => [`begin ${number}`, 'one ', 'two ', 'end'];
+    expect(shown).toEqual([...attempt(0), ...attempt(1)]);
   });
 
   it('waits for nobody in a test: days pass at once, and a question that is not answered ends it', async () => {

@@ -16,6 +16,7 @@ import { approval, eventsOf, governanceGate, resolve, waitingRun } from '../supp
 import { keyRecords } from '../support/keys.ts';
 import { loadSchemas } from '../support/schemas.ts';
 import { onOneStore } from '../support/stores.ts';
+import { until } from '../support/until.ts';
 
 /** durability.md 1.4, 1.10, 1.11 and 2: what people decide, who may, and where a decision leads. */
 
@@ -238,6 +239,32 @@ onOneStore('an approval', (host) => {
   });
 
   describe('to be refined', () => {
+    it('is asked for again at the other gate, too, whose approval was of the draft before', async () => {
+      const nodes = [node('draft'), approval('one'), approval('two'), node('publish')];
+      const on = [edge('draft', 'one'), edge('draft', 'two'), edge('one', 'publish'), edge('two', 'publish')];
+      const back = ['one', 'two'].map((gate) => edge(gate, 'draft', decidedIs('refine')));
+      const runId = await api().run(await register(api(), workflow(nodes, [...on, ...back])));
+      const asked = (gate: string, times: number) =>
+        until(
+          async () => (await eventsOf(api(), runId, 'interrupt.requested')).filter(({ nodeId }) => nodeId === gate),
+          ({ length }) => length === times,
+        );
+      const decide = async (gate: string, decision: object) =>
+        expect((await resolve(api(), runId, gate, decision)).status).toBe(200);
+      await Promise.all([asked('one', 1), asked('two', 1)]);
+      await decide('one', REFINE);
+      await asked('one', 2);
+      await decide('one', { action: 'accept' });
+      await decide('two', { action: 'accept' });
+      await asked('two', 2);
+      const started = async () =>
+        (await eventsOf(api(), runId, 'node.started')).filter(({ nodeId }) => nodeId === 'publish');
+      expect(await started()).toEqual([]);
+      await decide('two', { action: 'accept' });
+      expect((await api().ended(runId)).status).toBe('completed');
+      expect(await started()).toHaveLength(1);
+    });
+
     it('is asked for again, with what was said, until somebody is content', async () => {
       const { runId, interrupt } = await waiting([approval('gate')]);
       expect(interrupt.key).toBe('gate:0');

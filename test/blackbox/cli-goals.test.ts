@@ -35,6 +35,10 @@ onOneStore('capstan goals', (host) => {
     expect((await run('list', '--state', 'active', '-q')).out).toContain(`${id}\n`);
     expect((await run('list')).out).toContain('Tick them all');
     expect((await run('create')).code).toBe(USAGE);
+    expect((await run('create', '--objective', 'x')).err).toContain('--max-iterations, --max-cost and --timeout-ms');
+    expect((await run('plan', id)).out).toContain('has no plan yet');
+    const wrong = ['--workflow', counting.id, '--criterion', 'ok=1 +'];
+    expect((await run('plan', id, ...wrong)).err).toMatch(/^--criterion ok: /);
     expect((await run('create', '--objective', 'x', '--max-cost', 'much')).code).toBe(USAGE);
     expect((await run('get', 'goal-nowhere')).code).toBe(REFUSED);
   });
@@ -60,7 +64,9 @@ onOneStore('capstan goals', (host) => {
       expect((await run('run', id, '-q')).out).toMatch(/^run-\w+\n$/);
       await judged(editor(), id, times);
     }
-    expect((await run('get', id)).code).toBe(DONE);
+    const got = await run('get', id);
+    expect(got).toMatchObject({ code: DONE, out: expect.stringMatching(/^last verdict +satisfied by run-\w+$/m) });
+    expect(got.out).toContain('  second: met; outputs.work.iteration >= 2; where outputs.work.iteration is 2\n');
     const { code, out } = await run('evaluations', id);
     expect(code).toBe(DONE);
     expect(out).toMatch(/\byes\b[\s\S]*\bno\b.*\bsecond\b/);

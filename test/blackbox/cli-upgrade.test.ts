@@ -50,8 +50,16 @@ describe('capstan upgrade check', () => {
       code: 0,
       output: expect.stringContaining('The schema is up to date.'),
     });
+    expect((await check({}, '--data', folder.path)).output).toMatch(
+      new RegExp(`Running now:\\n {7}host-\\w+ {2}${VERSION.replaceAll('.', '\\.')}\\n {5}Stop it before`),
+    );
     await host.stop();
+    expect((await check({}, '--data', folder.path)).output).toContain('No host is running on it.');
     folder.remove();
+    expect(await check({}, '--data', folder.path)).toMatchObject({
+      code: 2,
+      output: expect.stringContaining(`There is no data folder ${folder.path}.`),
+    });
     expect((await check({ DATABASE_URL: 'postgres://127.0.0.1:1/none' })).code).toBe(4);
   });
 });

@@ -5,7 +5,7 @@ import { COMMANDS, GROUPS } from '../../src/cli/commands/index.ts';
 import { Interrupted } from '../../src/cli/terminal.ts';
 import { capstan, type Ran, type Sitting, triedCommands, untried } from '../support/command-line.ts';
 import { freshFolder } from '../support/database.ts';
-import { line, node, register, unique, workflow } from '../support/definitions.ts';
+import { edge, fixed, line, node, register, unique, workflow } from '../support/definitions.ts';
 import { freePort } from '../support/free-port.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
 import { approval, clarification, governanceGate, waitingRun } from '../support/interrupts.ts';
@@ -189,7 +189,52 @@ describe('capstan runs', () => {
     expect((await run(`runs fork ${runId} --mode replay --wait --json`)).json).toMatchObject({ status: 'completed' });
     const branch = await run(`runs fork ${runId} --from 1 --set extra=1 --json`);
     expect(branch.json).toMatchObject({ sourceRunId: runId, mode: 'branch', fromSeq: 1 });
+    const { runId: branchId } = branch.json;
+    await owner().ended(branchId);
+    expect((await run(`runs get ${branchId}`)).out).toContain(`branch of ${runId}, from event 1`);
+    expect((await run(`runs get ${runId}`)).out).toMatch(new RegExp(`^forks +.*${branchId} \\(completed\\)`, 'm'));
+    const again = (await run(`runs fork ${branchId} --from b -q`)).out.trim();
+    expect((await run(`runs ancestry ${again}`)).out).toMatch(
+      new RegExp(`^${again} is a branch of ${branchId}, .*\\n${branchId} is a branch of ${runId}, from event 1\\n$`),
+    );
+    expect((await run(`runs ancestry ${runId}`)).out).toContain('has no parent run and is no fork');
     expect((await run(`runs fork ${runId} --mode sideways`)).code).toBe(USAGE);
+  });
+
+  it('retry goes on where a run failed, fork from any node, and both name the effects that are repeated', async () => {
+    const kept = node('kept', 'core.storage.kv-set', { inputs: { key: fixed('k'), value: fixed(1) } });
+    const parsed = node('parse', 'core.openwop.data.json-parse', {
+      inputs: { text: { type: 'variable', variableName: 'text' } },
+    });
+    const nodes = [kept, parsed];
+    const variables = [{ name: 'text', type: 'string' as const }];
+    const id = await registered(nodes, line('kept', 'parse'), { variables });
+    const { runId } = (await run(`runs start ${id} --set text={ --wait --json`)).json;
+    const retried = await run(`runs retry ${runId} --set text=[1] --wait --json`);
+    expect(retried).toMatchObject({ code: DONE, json: { status: 'completed', forkedFrom: { runId, mode: 'branch' } } });
+    expect(retried.err).toMatch(/^Going on from the node parse\.\nrun-\w+\n$/);
+    const forked = await run(`runs fork ${runId} --from kept --set text=[1] --wait --json`);
+    expect(forked).toMatchObject({ code: DONE, json: { forkedFrom: { fromSeq: 1 } } });
+    expect(forked.err).toContain('Nodes with effects that run again: kept.');
+    expect((await run(`runs fork ${runId} --from prase`)).err).toContain('Did you mean parse?');
+    expect((await run(`runs retry ${forked.json.runId}`)).err).toContain('has not failed; its status is completed');
+  });
+
+  it('retry and fork go on in the last iteration of a loop', async () => {
+    const config = { kind: 'criteria', criteria: [{ key: 'a', expression: 'false' }], otherwise: 'revise' };
+    const revise = { condition: { type: 'equals' as const, left: 'verdict', right: 'revise' } };
+    const nodes = [node('write'), node('check', 'vendor.capstan.verify', { config })];
+    const settings = { maxLoopbackIterations: 2 };
+    const id = await registered(nodes, [edge('write', 'check'), edge('check', 'write', revise)], { settings });
+    const { runId, error } = (await run(`runs start ${id} --wait --json`)).json;
+    expect(error).toMatchObject({ code: 'loopback_limit_exceeded' });
+    const log = await owner().events(runId);
+    const starts = (nodeId: string) => log.filter((event) => event.type === 'node.started' && event.nodeId === nodeId);
+    expect(starts('write').map(({ payload }) => payload.attempt)).toEqual([0, 1, 2]);
+    expect((await run(`runs retry ${runId} --json`)).json).toMatchObject({ fromSeq: starts('write')[2]!.sequence });
+    expect((await run(`runs fork ${runId} --from check --json`)).json).toMatchObject({
+      fromSeq: starts('check')[2]!.sequence,
+    });
   });
 
   it('events shows the log, from where it is wanted, and follows it', async () => {
@@ -204,6 +249,25 @@ describe('capstan runs', () => {
     expect(lines(await run(`events ${runId} --after 1 --json`))).toEqual(log.slice(2));
     expect(lines(await run(`events ${runId} --follow --mode debug --json`))).toEqual(log);
     expect((await run(`events ${runId} --mode loud`)).code).toBe(USAGE);
+  });
+
+  it('events and reports say in words what was retried, skipped, logged and rejected', async () => {
+    const retry = { maxRetries: 1, delayMs: 1 };
+    const fails = node('fails', 'core.fail', { config: { code: 'away', message: 'It is away.' }, settings: { retry } });
+    const wrong = edge('a', 'never', { condition: { type: 'expression', expression: 'inputs.nothing.size() > 0' } });
+    const id = await registered([node('a'), node('never'), fails], [wrong, edge('a', 'fails')]);
+    const { out: followed } = await run(`runs start ${id} --follow`);
+    expect(followed).toMatch(/node\.retried +fails {2}attempt 1 failed: It is away\. \(away\); attempt 2 in \d/);
+    expect(followed).toMatch(/node\.skipped +never {2}the condition of its edge is false/);
+    expect(followed).toMatch(/log\.appended +.*warn: .*nothing/);
+    const [, runId] = /^run +(\S+)$/m.exec(followed)!;
+    const got = (await run(`runs get ${runId}`)).out;
+    expect(got).toMatch(/^failed\nIt is away\. \(away\), at the node fails\nwarning.*: .*nothing/);
+
+    const { runId: asking } = await waitingRun(owner(), await registered([approval('gate')]));
+    await runArgs(['approvals', 'reject', asking, '--reason', 'too expensive']);
+    await owner().ended(asking);
+    expect((await run(`runs get ${asking}`)).out).toMatch(/^decisions +gate: reject by \S+: too expensive$/m);
   });
 
   it('events without a run shows what happens in the tenant, until Ctrl-C', async () => {
@@ -327,7 +391,7 @@ describe('capstan approvals', () => {
     expect(await outputs(typed)).toEqual({ answers: { colour: 'green' } });
   });
 
-  it('finds the question of a node where several are open', async () => {
+  it.concurrent('finds the question of a node where several are open', async () => {
     const { runId } = await waitingRun(owner(), await registered([approval('one'), approval('two')]));
     for (const nodeId of ['two', 'one']) {
       expect((await run(`approvals get ${runId} ${nodeId}`)).out).toContain(`Approve ${nodeId}`);
@@ -336,7 +400,7 @@ describe('capstan approvals', () => {
     expect((await owner().ended(runId)).status).toBe('completed');
   });
 
-  it('finds the question of a node while another node is at work', async () => {
+  it.concurrent('finds the question of a node while another node is at work', async () => {
     const busy = node('busy', 'core.delay', { config: { delayMs: 600_000 } });
     const gate = governanceGate('gate', { quorum: 2, requiredScope: 'approvals:respond' });
     const runId = await owner().run(await registered([approval('one'), gate, busy]));
@@ -371,6 +435,28 @@ describe('capstan workflows', () => {
     expect((await run('workflows validate absent.json')).code).toBe(USAGE);
   });
 
+  it('validate and register take the node types that the host has, its workers included', async () => {
+    const typeId = `acme.${unique('bill').replaceAll('-', '')}`;
+    const declared = await owner().request('PUT', `/v1/host/capstan/workers/types/${typeId}`, {
+      description: 'Bills.',
+    });
+    expect(declared.status).toBe(200);
+    const [file, misspelt] = [typeId, `${typeId}x`].map((each) => fileOf(workflow([node('a', each)])));
+    expect(await run(`workflows validate ${file}`)).toMatchObject({ code: DONE, err: '' });
+    expect((await run(`workflows register ${file}`)).code).toBe(DONE);
+    expect(await run(`workflows register ${misspelt}`)).toMatchObject({
+      code: REFUSED,
+      err: expect.stringContaining(`${misspelt} is not valid: nodes[0].typeId: Unknown node type`),
+    });
+    for (const environment of [{ CAPSTAN_URL: 'http://127.0.0.1:9' }, { CAPSTAN_KEY: '' }]) {
+      expect(await run(`workflows validate ${file}`, { environment })).toMatchObject({
+        code: REFUSED,
+        err: expect.stringContaining('without those of projects and workers'),
+      });
+    }
+    expect((await run(`workflows validate ${file}`, { who: 'viewer' })).err).toContain('workflows:write');
+  });
+
   it('register, list, show and delete', async () => {
     const definition = workflow(
       [node('a'), node('b')],
@@ -400,8 +486,14 @@ describe('capstan workflows, with a folder', () => {
     mkdirSync(source);
     write({});
     expect(await run(`workflows diff ${source}`)).toMatchObject({ code: REFUSED, out: `${definition.id}: new\n` });
-    expect(await run(`workflows push ${source}`)).toMatchObject({ code: DONE, out: `${definition.id}: version 1\n` });
-    expect(await run(`workflows push ${source}`)).toMatchObject({ code: DONE, out: `${definition.id}: version 1\n` });
+    expect(await run(`workflows push ${source}`)).toMatchObject({
+      code: DONE,
+      out: `${definition.id}: version 1. Run it with: capstan runs start ${definition.id}\n`,
+    });
+    expect(await run(`workflows push ${source}`)).toMatchObject({
+      code: DONE,
+      out: `${definition.id}: version 1. Run it with: capstan runs start ${definition.id}\n`,
+    });
     expect((await run(`workflows diff ${source}`)).code).toBe(DONE);
     write({ name: 'Another', nodes: [node('a'), node('b', 'core.delay', { config: { delayMs: 1 } })] });
     const changed = await run(`workflows diff ${source} --json`);
@@ -417,6 +509,24 @@ describe('capstan workflows, with a folder', () => {
     });
     expect((await run(`workflows diff ${join(folder.path, 'absent')}`)).code).toBe(USAGE);
   });
+
+  it('pushes no copy of a workflow that the host shares, and says when another one takes its place', async () => {
+    const source = join(folder.path, 'shared');
+    const { out } = await run('workflows show support-triage --json');
+    mkdirSync(source);
+    writeFileSync(join(source, 'triage.json'), out);
+    const isShared = async (): Promise<boolean> =>
+      (await run('workflows list --limit 200 --json')).json.items.some(
+        ({ id, shared }: { id: string; shared: boolean }) => id === 'support-triage' && shared,
+      );
+    expect((await run(`workflows push ${source}`)).out).toContain('not pushed, the host shares the same workflow');
+    expect(await isShared()).toBe(true);
+    writeFileSync(join(source, 'triage.json'), JSON.stringify({ ...JSON.parse(out), name: 'My own' }));
+    expect((await run(`workflows push ${source}`)).out).toContain('workflow support-triage that the host shares');
+    expect(await isShared()).toBe(false);
+    expect((await run('workflows delete support-triage --yes')).code).toBe(DONE);
+    expect(await isShared()).toBe(true);
+  });
 });
 
 describe('capstan init, dev and test', () => {
@@ -424,6 +534,18 @@ describe('capstan init, dev and test', () => {
     const made = await run(`init ${join(folder.path, 'my-agent')} --json`);
     expect(made).toMatchObject({ code: DONE });
     expect(made.json.files).toEqual(expect.arrayContaining(['capstan.config.ts', 'package.json', 'workflows.test.ts']));
+    for (const path of ['my-agent', join('my-agent', 'capstan.config.ts')]) {
+      expect(await run(`workflows validate ${join(folder.path, path)}`)).toMatchObject({
+        code: DONE,
+        err: expect.stringContaining('Checking the 1 workflow of the project in'),
+        out: expect.stringMatching(/^remind-of-invoice \(.*workflows\.ts:\d+:\d+\): valid\n$/),
+      });
+    }
+    mkdirSync(join(folder.path, 'untested'));
+    expect(await run(`test ${join(folder.path, 'untested')}`)).toMatchObject({
+      code: USAGE,
+      err: expect.stringContaining('There are no tests in'),
+    });
     for (const command of ['dev', 'test']) expect((await run(`${command} ${folder.path}/absent`)).code).toBe(USAGE);
     expect((await run('worker --concurrency many')).code).toBe(USAGE);
   });
@@ -658,6 +780,33 @@ describe('capstan schedules, prompts, webhooks, keys and audit', () => {
     expect((await run('tools get capstan.workflow:none')).code).toBe(REFUSED);
   });
 
+  it('workers are shown with what waits for them, and so is a run that waits', async () => {
+    const typeId = `acme.${unique('price').replaceAll('-', '')}`;
+    await owner().request('PUT', `/v1/host/capstan/workers/types/${typeId}`, { description: 'Prices.' });
+    const runId = await owner().run(await registered([node('a', typeId)]));
+    await owner().until(runId, ({ nodeStates }) => nodeStates.a?.status === 'running');
+    const listed = await until(
+      () => run('workers list'),
+      ({ out }) => out.includes(runId),
+    );
+    expect(listed.out).toMatch(new RegExp(`^${typeId} +default +never +1 +0$`, 'm'));
+    expect(listed.out).toContain(`Attempts wait for a worker of ${typeId}.`);
+    expect((await run(`runs get ${runId}`)).out).toMatch(
+      /^a +running +waiting for a worker of .*; see capstan workers/m,
+    );
+    expect((await run('workers list --json')).json).toMatchObject({
+      types: expect.arrayContaining([expect.objectContaining({ typeId, waiting: 1 })]),
+      tasks: expect.arrayContaining([expect.objectContaining({ runId })]),
+    });
+    expect((await run('workers list -q')).out).toContain(`${typeId}\n`);
+    await run(`runs cancel ${runId}`);
+  });
+
+  it('lists without entries say what to do next', async () => {
+    expect((await run(`runs list --workflow ${unique('none')}`)).out).toContain('capstan runs start');
+    expect((await run(`schedules list --workflow ${unique('none')}`)).out).toContain('capstan schedules create');
+  });
+
   it('webhooks are added, listed, rotated, looked after and removed', async () => {
     const receiver = await Receiver.open();
     const added = await run(`webhooks add ${receiver.url} --event run.completed --json`);
@@ -673,6 +822,10 @@ describe('capstan schedules, prompts, webhooks, keys and audit', () => {
     expect((await run(`webhooks redeliver ${webhookId} ${deliveryId}`)).code).toBe(DONE);
     await receiver.until((requests) => requests.length >= 2);
     expect((await run(`webhooks add ${receiver.url}`)).code).toBe(USAGE);
+    expect(await run(`webhooks add ${receiver.url} --event run.complete`)).toMatchObject({
+      code: USAGE,
+      err: 'There is no event run.complete. Did you mean run.completed?\n',
+    });
     expect((await run(`webhooks deliveries ${webhookId} --state lost`)).code).toBe(USAGE);
     expect((await run(`webhooks remove ${webhookId} --yes`)).code).toBe(DONE);
     await receiver.close();
@@ -686,6 +839,8 @@ describe('capstan schedules, prompts, webhooks, keys and audit', () => {
     expect((await run('keys list', { environment })).err).toContain('keys:manage');
     expect((await run('keys list')).out).not.toContain(key);
     expect((await run(`keys rotate ${id} --grace 172800 -q`)).out).toMatch(/^hk_[\w-]+\n$/);
+    const { id: other } = (await run('keys create other --role viewer --json')).json;
+    expect((await run(`keys rotate ${other}`)).err).toMatch(/^The old key works until \d{4}-\S+Z\.\n$/);
     expect((await run('keys create ci --role king')).code).toBe(USAGE);
     const asked = await run('keys create asked --json', { typed: ['editor'] });
     expect(asked).toMatchObject({
@@ -811,7 +966,7 @@ describe('capstan', () => {
   });
 });
 
-describe('capstan, as a process of its own', () => {
+describe.concurrent('capstan, as a process of its own', () => {
   it('ends with the exit code that says how it went', async () => {
     const good = await endedRun();
     const asking = await registered([approval('gate')]);
@@ -832,7 +987,7 @@ describe('capstan, as a process of its own', () => {
   });
 });
 
-describe('capstan, when its host dies', () => {
+describe.concurrent('capstan, when its host dies', () => {
   it('follows a run through the death of its host, and ends with the outcome of the run', async () => {
     const data = freshFolder();
     const PORT = String(await freePort());

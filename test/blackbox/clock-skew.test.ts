@@ -14,7 +14,7 @@ const SCHEDULES = '/v1/host/capstan/schedules';
 
 const { start, kill } = killableHosts();
 
-describe('hosts whose clocks are a minute off', () => {
+describe.concurrent('hosts whose clocks are a minute off', () => {
   let ahead: HostProcess;
   let behind: HostProcess;
 

@@ -1,10 +1,10 @@
-import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Answer, Api } from '../support/api.ts';
 import { everythingAtRest } from '../support/at-rest.ts';
 import { node, register, unique, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { loadSchemas } from '../support/schemas.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onStoresAtOnce } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
 /** Commitments over the wire: each is kept once, and the log of its run says for what, never what was intended. */
@@ -17,15 +17,9 @@ const HOUR_MS = 60 * 60_000;
 
 const plain = workflow([node('a')]);
 
-const cleanUps: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-});
-
 async function commitment(api: Api, body: object): Promise<Body> {
   const answer = await api.post(COMMITMENTS, { memoryRef: 'mem://legal', workflowId: plain.id, ...body });
   expect(answer.status, answer.text).toBe(201);
-  cleanUps.push(() => api.request('DELETE', `${COMMITMENTS}/${answer.body.id}`));
   return answer.body;
 }
 
@@ -39,7 +33,7 @@ const kept = (api: Api, id: string): Promise<Body> =>
 const runsOf = async (api: Api, id: string): Promise<Body[]> =>
   (await api.get(`/v1/host/capstan/runs?limit=200&tag=commitment:${id}`)).body.items;
 
-onEachStore('a commitment', (host) => {
+onStoresAtOnce('a commitment', (host) => {
   const api = (): Api => host().as('editor');
   beforeAll(() => register(api(), plain));
 

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Api } from '../support/api.ts';
 import { fixed, node, register, WORKFLOWS, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
@@ -11,6 +11,7 @@ import { onOneStore } from '../support/stores.ts';
 
 /** A thread has used up its processor time by then, also on a machine with much else to do. */
 const STARVED_MS = 120_000;
+const SCHEDULES = '/v1/host/capstan/schedules';
 const VALIDATE = 'core.openwop.data.json-schema-validate';
 
 /** 45 definitions, each of which refers to the next one twice. */
@@ -115,5 +116,43 @@ onOneStore('costly input', (host) => {
     const ended = await api().ended(await api().run(await register(api(), definition)));
     expect(ended).toMatchObject({ status: 'failed' });
     expect(JSON.stringify(ended)).toContain('steps');
+  });
+
+  describe('that is large', () => {
+    const LARGE = 'x'.repeat(900_000);
+    const COUNT = 11;
+    const each = Array.from({ length: COUNT }, (_, index) => `large-${index}`);
+
+    it('is listed in pages of some megabytes', async () => {
+      const workflowId = await register(api(), workflow([node('a')]));
+      const schedule = { workflowId, cron: '0 0 1 1 *', inputs: { text: LARGE } };
+      for (const _ of each) expect((await api().post(SCHEDULES, schedule)).status).toBe(201);
+      const sizes: number[] = [];
+      for (let cursor = ''; cursor !== undefined; ) {
+        const { body } = await api().get(
+          `${SCHEDULES}?limit=200&workflowId=${workflowId}${cursor && `&cursor=${cursor}`}`,
+        );
+        sizes.push(body.items.length);
+        cursor = body.nextCursor;
+      }
+      expect(sizes).toEqual([5, 5, 1]);
+    });
+
+    it('is listed as tools up to some megabytes, the last changed first, and can be used nevertheless', async () => {
+      const variables = [{ name: 'text', type: 'string' as const, defaultValue: LARGE }];
+      for (const id of each) await register(api(), workflow([node('a')], [], { id, variables }));
+      const { body, text } = await api().get('/v1/tools');
+      const listed = body.tools.filter(({ toolId }: { toolId: string }) => toolId.includes('large-'));
+      expect(listed.map(({ toolId }: { toolId: string }) => toolId)).not.toContain('capstan.workflow:large-0');
+      expect(listed).toHaveLength(9);
+      expect(text.length).toBeLessThan(10_000_000);
+      expect((await api().get('/v1/tools/capstan.workflow:large-0')).status).toBe(200);
+    });
+
+    it('is refused if it is a description', async () => {
+      const described = (length: number) => workflow([node('a')], [], { description: 'x'.repeat(length) });
+      expect((await api().post(WORKFLOWS, described(10_000))).status).toBe(201);
+      expectRefusal(await api().post(WORKFLOWS, described(10_001)), 422, 'validation_error');
+    });
   });
 });

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
 import { readConfig } from '../../src/config.ts';
-import { freshFolder } from '../support/database.ts';
 import { fixed, node, register, workflow } from '../support/definitions.ts';
 import { startTestHost, type TestHost } from '../support/host.ts';
+import { killableHosts } from '../support/killed.ts';
 import { MAIL_LOGIN, MailServer } from '../support/mail-server.ts';
-import { spawnHost } from '../support/process.ts';
 import { storesFor } from '../support/stores.ts';
 
 const TYPE = 'core.openwop.integration.email-send';
@@ -110,11 +109,12 @@ describe.each(storesFor('mail'))('mail, on %s', (kind) => {
 });
 
 describe('a host', () => {
+  const { start, follow, kill, newStore } = killableHosts();
+
   it('that dies before it knows that a message was taken sends the same message again', async () => {
     const server = await MailServer.open();
-    const data = freshFolder();
     const environment = {
-      CAPSTAN_DATA: data.path,
+      ...(await newStore('sqlite')),
       CAPSTAN_SMTP_URL: `smtp://127.0.0.1:${server.port}`,
       CAPSTAN_SMTP_SENDERS: SENDERS,
     };
@@ -122,24 +122,21 @@ describe('a host', () => {
     server.silence = new Promise((resolve) => {
       speak = resolve;
     });
-    const first = await spawnHost(environment);
+    const first = await start(environment);
     const inputs = portsOf({ to: 'b@example.com', subject: 'x', text: 'y' });
     const sender = node('mail', TYPE, { config: { from: 'alerts@example.com' }, inputs });
     const arrival = server.next();
     const runId = await first.as('editor').run(await register(first.as('editor'), workflow([sender])));
     await arrival;
-    first.signal('SIGKILL');
-    await first.exit;
+    await kill(first);
     speak();
-    const second = await spawnHost(environment);
+    const second = await follow(environment);
     const { status, nodeStates } = await second.as('editor').ended(runId);
     expect(status).toBe('completed');
     const { messageId } = nodeStates.mail.outputs;
     expect(server.letters.map(({ headers }) => headers.get('message-id'))).toEqual([messageId, messageId]);
-    second.signal('SIGKILL');
-    await second.exit;
+    await second.stop();
     await server.close();
-    data.remove();
   });
 
   it('without a mail server says that it does not serve mail', async () => {

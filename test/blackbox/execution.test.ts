@@ -23,7 +23,7 @@ import {
 import { expectRefusal } from '../support/envelope.ts';
 import type { TestHost } from '../support/host.ts';
 import { approval, resolve, waitingRun } from '../support/interrupts.ts';
-import { onEachStore, onOneStore } from '../support/stores.ts';
+import { onEachStore, onOneStore, onStoresAtOnce } from '../support/stores.ts';
 
 /** execution.md 1, 2 and 4: what a definition means, seen through real runs. */
 
@@ -1151,7 +1151,7 @@ onEachStore('branches', (host) => {
   });
 });
 
-onEachStore('sub-workflows', (host) => {
+onStoresAtOnce('sub-workflows', (host) => {
   const api = byIdOf(host);
   const call = (workflowId: string, config: object = {}): WorkflowNode =>
     node('call', 'core.subWorkflow', { config: { workflowId, ...config } });

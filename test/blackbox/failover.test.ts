@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { failoverRound } from '../support/failover.ts';
 import { KEYS } from '../support/host.ts';
-import { killableHosts } from '../support/killed.ts';
+import { localHosts } from '../support/local-hosts.ts';
 import { PostgresPair } from '../support/postgres-pair.ts';
 import type { PostgresServer } from '../support/postgres-server.ts';
 import { until } from '../support/until.ts';
@@ -11,7 +11,7 @@ import { until } from '../support/until.ts';
 /** Before and after; `node bench/failover.ts` does more of it. */
 const RUNS = 40;
 
-const { start, stop } = killableHosts();
+const { start } = localHosts();
 let pair: PostgresPair | undefined;
 afterAll(async () => pair?.remove());
 
@@ -20,7 +20,7 @@ describe('two hosts on a primary and its synchronous standby', () => {
     timeout: 120_000,
   }, async () => {
     pair = await PostgresPair.start();
-    const environment = { DATABASE_URL: pair.url, CAPSTAN_LEASE_MS: '2000' };
+    const environment = { DATABASE_URL: pair.url, CAPSTAN_LEASE_MS: '2000', CAPSTAN_LOG: 'warn' };
     const hosts = await Promise.all([start(environment), start(environment)]);
     const asked = hosts.map(({ url }) => ({ url, key: KEYS.editor.key }));
 
@@ -47,6 +47,6 @@ describe('two hosts on a primary and its synchronous standby', () => {
       on.withClient((client) => client.query('SELECT 1 FROM runs WHERE run_id = ANY($1)', [since]));
     expect((await runs(pair.primary)).rowCount).toBe(hosts.length);
     expect((await runs(pair.standby)).rowCount).toBe(0);
-    for (const host of hosts) await stop(host);
+    for (const host of hosts) await host.stop();
   });
 });

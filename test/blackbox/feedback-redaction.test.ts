@@ -3,9 +3,8 @@ import type { Answer, Api } from '../support/api.ts';
 import { everythingAtRest } from '../support/at-rest.ts';
 import { freshFolder, migratedDatabase } from '../support/database.ts';
 import { register, workflow } from '../support/definitions.ts';
-import { KEYS } from '../support/host.ts';
+import { KEYS, startHostWith, type TestHost } from '../support/host.ts';
 import { approval, waitingRun } from '../support/interrupts.ts';
-import { type HostProcess, spawnHost } from '../support/process.ts';
 import { STORES } from '../support/stores.ts';
 import { Stream } from '../support/stream.ts';
 
@@ -68,7 +67,7 @@ const TRACES = [WORD, 'do-not-leak'];
 describe.each(STORES)('secrets in annotations, on %s', (kind) => {
   const folder = freshFolder();
   let databaseUrl: string | undefined;
-  let host: HostProcess;
+  let host: TestHost;
   let runId: string;
   const answers: { readonly what: string; readonly answer: Answer }[] = [];
   const streams: Stream[] = [];
@@ -76,7 +75,7 @@ describe.each(STORES)('secrets in annotations, on %s', (kind) => {
 
   beforeAll(async () => {
     databaseUrl = kind === 'postgres' ? await migratedDatabase(inject('postgresUrl')) : undefined;
-    host = await spawnHost({
+    host = await startHostWith({
       CAPSTAN_DATA: folder.path,
       CAPSTAN_LOG: 'trace',
       ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
@@ -90,8 +89,7 @@ describe.each(STORES)('secrets in annotations, on %s', (kind) => {
   });
   afterAll(async () => {
     for (const stream of streams) stream.drop();
-    host.signal('SIGKILL');
-    await host.exit;
+    await host?.stop();
     folder.remove();
   });
 

@@ -337,6 +337,8 @@ onEachStore(
         ageMs: expect.any(Number),
         link: `/console/runs/${judged}`,
         runId: judged,
+        workflowId: NOOP,
+        startedBy: 'editor-of-alpha',
         nodeId: 'noop',
         requiredScope: 'feedback:write',
       });

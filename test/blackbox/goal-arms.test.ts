@@ -22,7 +22,7 @@ import {
   told,
 } from '../support/goals.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
-import { spawnHost } from '../support/process.ts';
+import { killableHosts } from '../support/killed.ts';
 import { Receiver } from '../support/receiver.ts';
 import { scriptedModel } from '../support/scripted-model.ts';
 import { STORES } from '../support/stores.ts';
@@ -53,7 +53,7 @@ const asking = workflow([
   }),
 ]);
 
-describe.each(STORES)('a goal, on %s', (kind) => {
+describe.concurrent.each(STORES)('a goal, on %s', (kind) => {
   const folder = freshFolder();
   let host: TestHost;
   const api = (): Api => host.as('editor');
@@ -87,10 +87,10 @@ describe.each(STORES)('a goal, on %s', (kind) => {
     const byCommitment = { continuation: { mode: 'commitment' }, bounds: { maxLoopIterations: 5 } };
     const ARMS: Readonly<Record<string, string>> = { sch: SCHEDULES, hb: HEARTBEATS, cmt: COMMITMENTS };
 
-    it.concurrent.each<[string, object, () => object]>([
+    it.each<[string, object, () => object]>([
       ['a schedule', bySchedule, () => ({ schedule: { cron: EVERY_SECOND } })],
       ['a heartbeat', byHeartbeat, () => ({ heartbeat: { intervalSec: 1 } })],
-      ['a commitment', byCommitment, () => ({ commitment: { at: new Date().toISOString(), everySec: 2 } })],
+      ['a commitment', byCommitment, () => ({ commitment: { at: new Date().toISOString(), everySec: 1 } })],
     ])('by %s is reached on the run that reaches it, and its arm is gone with it', async (_arm, body, how) => {
       const id = await planned(api(), body, { criteria: [onThird], ...how() });
       const armed = (await read(api(), id)).continuation.armRef;
@@ -103,7 +103,7 @@ describe.each(STORES)('a goal, on %s', (kind) => {
       expect(runs.map(({ runId }) => runId).reverse()).toEqual(goal.progress.contributingRunIds);
     });
 
-    it.concurrent('by a schedule that somebody lends it, which is off when it is given back', async () => {
+    it('by a schedule that somebody lends it, which is off when it is given back', async () => {
       const lent = (await api().post(SCHEDULES, { workflowId: counting.id, cron: EVERY_SECOND })).body.id;
       // It may be due before the goal has a plan: also that run is judged, and not good enough.
       const verifier = { id: unique('ver'), kind: 'criteria', criteria: [never] };
@@ -122,7 +122,7 @@ describe.each(STORES)('a goal, on %s', (kind) => {
       expect(body).not.toHaveProperty('belongsTo');
     });
 
-    it.concurrent('by a schedule that nobody can take away while it is lent', async () => {
+    it('by a schedule that nobody can take away while it is lent', async () => {
       const lent = (await api().post(SCHEDULES, { workflowId: counting.id, cron: '0 0 1 1 *' })).body.id;
       const { id } = await setGoal(api(), { continuation: { mode: 'schedule', armRef: lent } });
       await plan(api(), id);
@@ -130,7 +130,7 @@ describe.each(STORES)('a goal, on %s', (kind) => {
       expectRefusal(await api().request('DELETE', `${SCHEDULES}/${lent}`), 409, 'conflict');
     });
 
-    it.concurrent('has its arm taken away by a pause and given back after it', async () => {
+    it('has its arm taken away by a pause and given back after it', async () => {
       const id = await planned(api(), bySchedule, { schedule: { cron: '0 0 1 1 *' } });
       const first = (await read(api(), id)).continuation.armRef;
       const paused = await api().post(`${GOALS}/${id}/pause`);
@@ -296,9 +296,10 @@ describe.each(STORES)('a goal, on %s', (kind) => {
     expect((await api().events(body.runId)).map(({ type }) => type)).not.toContain('replay.diverged');
   });
 
-  describe('that has so much time', () => {
+  // The host is started anew in the middle.
+  describe('that has so much time', { concurrent: false }, () => {
     it('ends when it is over, also when the host was away in between', async () => {
-      const id = await planned(api(), { bounds: { runTimeoutMs: 4_000 } });
+      const id = await planned(api(), { bounds: { runTimeoutMs: 2_000 } });
       const { id: idle } = await setGoal(api(), { bounds: { runTimeoutMs: 1_000, maxLoopIterations: 3 } });
       await run(api(), id);
       await judged(api(), id, 1);
@@ -322,7 +323,7 @@ describe.each(STORES)('a goal, on %s', (kind) => {
     });
   });
 
-  it('is judged once, though the host dies before the verdict is there', async () => {
+  it('is judged once, though the host dies before the verdict is there', { concurrent: false }, async () => {
     const id = await planned(api(), {}, { criteria: [never] });
     const runId = await run(api(), id);
     await host.stop();
@@ -374,7 +375,7 @@ describe.each(STORES)('a goal, on %s', (kind) => {
   });
 });
 
-describe('a goal on two hosts', () => {
+describe.concurrent('a goal on two hosts', () => {
   it('has exactly as many runs as it may have, whichever host is asked', async () => {
     const one = await startTestHost('postgres', inject('postgresUrl'));
     const two = await one.another();
@@ -397,35 +398,29 @@ describe('a goal on two hosts', () => {
   });
 });
 
-describe('a goal whose host is killed', () => {
+describe.concurrent('a goal whose host is killed', () => {
+  const { start, follow, kill, newStore } = killableHosts();
+
   it('has its runs and its verdicts once each, whenever that happens', async () => {
-    const data = freshFolder();
-    let host = await spawnHost({ CAPSTAN_DATA: data.path });
-    try {
-      await registerCounting(host.as('editor'));
-      const id = await planned(
-        host.as('editor'),
-        { continuation: { mode: 'schedule' }, bounds: { maxLoopIterations: 3 } },
-        { schedule: { cron: EVERY_SECOND } },
-      );
-      await until(
-        () => evaluations(host.as('editor'), id),
-        ({ runsStarted }) => runsStarted > 0,
-      );
-      host.signal('SIGKILL');
-      await host.exit;
-      host = await spawnHost({ CAPSTAN_DATA: data.path });
-      const api = host.as('editor');
-      const goal = await reaches(api, id, 'bound-exceeded');
-      expect(goal.progress.contributingRunIds).toHaveLength(3);
-      const { body } = await api.get(`/v1/host/capstan/runs?limit=200&tag=goal:${id}`);
-      expect(body.items).toHaveLength(3);
-      const log = (await told(api, id)).map(({ type, payload }) => payload.runId ?? type);
-      expect(log).toEqual([...goal.progress.contributingRunIds, 'goal.closed']);
-    } finally {
-      host.signal('SIGKILL');
-      await host.exit;
-      data.remove();
-    }
+    const store = await newStore('sqlite');
+    const killed = await start(store);
+    await registerCounting(killed.as('editor'));
+    const id = await planned(
+      killed.as('editor'),
+      { continuation: { mode: 'schedule' }, bounds: { maxLoopIterations: 3 } },
+      { schedule: { cron: EVERY_SECOND } },
+    );
+    await until(
+      () => evaluations(killed.as('editor'), id),
+      ({ runsStarted }) => runsStarted > 0,
+    );
+    await kill(killed);
+    const api = (await follow(store)).as('editor');
+    const goal = await reaches(api, id, 'bound-exceeded');
+    expect(goal.progress.contributingRunIds).toHaveLength(3);
+    const { body } = await api.get(`/v1/host/capstan/runs?limit=200&tag=goal:${id}`);
+    expect(body.items).toHaveLength(3);
+    const log = (await told(api, id)).map(({ type, payload }) => payload.runId ?? type);
+    expect(log).toEqual([...goal.progress.contributingRunIds, 'goal.closed']);
   });
 });

@@ -19,7 +19,7 @@ import {
 } from '../support/goals.ts';
 import { approval, resolve, waits } from '../support/interrupts.ts';
 import { keyRecords } from '../support/keys.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onStoresAtOnce } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
 /** A goal never stands still unnoticed: every arm is checked whole, bounds win, and it always says how it stands. */
@@ -31,7 +31,7 @@ const apiKeys = keyRecords([PLANNER, PLANNER_TOO]);
 const LATER = { schedule: { cron: '0 0 1 1 *' } };
 const gated = workflow([approval('gate', { excludeInitiator: true })]);
 
-onEachStore(
+onStoresAtOnce(
   'a standing goal',
   (host) => {
     const api = (): Api => host().as('editor');
@@ -115,7 +115,7 @@ onEachStore(
     });
 
     describe('ends when its time is over', () => {
-      const bounds = { maxLoopIterations: 5, runTimeoutMs: 4_000 };
+      const bounds = { maxLoopIterations: 5, runTimeoutMs: 2_000 };
 
       it('while it waits for a person', async () => {
         const id = await planned(api(), { bounds }, { criteria: [] });

@@ -6,7 +6,8 @@ import { copiesOf, readStore, writeStore } from '../support/database.ts';
 import { node, register, unique, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { startTestHost } from '../support/host.ts';
-import { onEachStore, storesFor } from '../support/stores.ts';
+import { HurriedClock } from '../support/manual-clock.ts';
+import { onEachStore, onStoresAtOnce, storesFor } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
 /** Heartbeats over the wire: a tick happens once, a change starts one run, and nothing happens where nothing changed. */
@@ -23,11 +24,17 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
 });
 
-async function heartbeat(api: Api, body: object): Promise<Body> {
+async function create(api: Api, body: object): Promise<Body> {
   const answer = await api.post(HEARTBEATS, body);
   expect(answer.status, answer.text).toBe(201);
-  cleanUps.push(() => api.request('DELETE', `${HEARTBEATS}/${answer.body.id}`));
   return answer.body;
+}
+
+/** Makes a heartbeat, to be taken away after the test. */
+async function heartbeat(api: Api, body: object): Promise<Body> {
+  const made = await create(api, body);
+  cleanUps.push(() => api.request('DELETE', `${HEARTBEATS}/${made.id}`));
+  return made;
 }
 
 const read = async (api: Api, id: string): Promise<Body> => (await api.get(`${HEARTBEATS}/${id}`)).body;
@@ -67,53 +74,20 @@ class Page {
   }
 }
 
-onEachStore('a heartbeat', (host) => {
-  const api = (): Api => host().as('editor');
+/** A page for the scenarios of a host, which knows the workflow that they start. */
+function observedPage(api: () => Api): Page {
   const page = new Page();
   beforeAll(async () => {
     await page.open();
     await register(api(), plain);
   });
   afterAll(() => page.close());
+  return page;
+}
 
-  it('looks at once, tells a change and starts a run for it, and is quiet while nothing changes', async () => {
-    page.body = { unread: 0, at: 1 };
-    const { id } = await heartbeat(api(), {
-      intervalSec: 0,
-      observe: { http: { url: page.url } },
-      state: '{"unread": observed.body.unread}',
-      when: 'to.unread > 0',
-      workflowId: plain.id,
-      inputs: { reason: 'mail' },
-    });
-    await ticked(api(), id, 1);
-    page.body = { unread: 3, at: 2 };
-    const [run] = await until(
-      () => runsOf(api(), id),
-      (runs) => runs.length > 0,
-    );
-    page.body = { unread: 3, at: 3 };
-    const events = await ticked(api(), id, 3);
-    expect(events.filter(({ type }) => type === 'heartbeat.stateChanged').map(({ payload }) => payload)).toEqual([
-      { heartbeatId: id, from: {}, to: { unread: 0 } },
-      { heartbeatId: id, from: { unread: 0 }, to: { unread: 3 } },
-    ]);
-    for (const { type, payload } of events) {
-      if (type !== 'heartbeat.evaluated') continue;
-      expect(payload).toEqual({ heartbeatId: id, status: 'ok', changed: expect.any(Boolean) });
-    }
-    expect(await runsOf(api(), id)).toHaveLength(1);
-    const { body } = await api().get(`/v1/runs/${run.runId}`);
-    expect(body.inputs).toEqual({ reason: 'mail', heartbeat: { from: { unread: 0 }, to: { unread: 3 } } });
-    expect(body.metadata).toMatchObject({ heartbeatId: id });
-    expect(await read(api(), id)).toMatchObject({
-      intervalSec: 1,
-      lastStatus: 'ok',
-      lastState: { unread: 3 },
-      lastRunId: run.runId,
-      nextTickAt: expect.any(String),
-    });
-  });
+onEachStore('a heartbeat', (host) => {
+  const api = (): Api => host().as('editor');
+  const page = observedPage(api);
 
   it('looks at runs and at stored values, too', async () => {
     const other = workflow([node('a')]);
@@ -216,11 +190,56 @@ onEachStore('a heartbeat', (host) => {
   });
 });
 
+onStoresAtOnce('a heartbeat that is due', (host) => {
+  const api = (): Api => host().as('editor');
+  const page = observedPage(api);
+
+  it('looks at once, tells a change and starts a run for it, and is quiet while nothing changes', async () => {
+    page.body = { unread: 0, at: 1 };
+    const { id } = await create(api(), {
+      intervalSec: 0,
+      observe: { http: { url: page.url } },
+      state: '{"unread": observed.body.unread}',
+      when: 'to.unread > 0',
+      workflowId: plain.id,
+      inputs: { reason: 'mail' },
+    });
+    await ticked(api(), id, 1);
+    page.body = { unread: 3, at: 2 };
+    const [run] = await until(
+      () => runsOf(api(), id),
+      (runs) => runs.length > 0,
+    );
+    page.body = { unread: 3, at: 3 };
+    const events = await ticked(api(), id, 3);
+    expect(events.filter(({ type }) => type === 'heartbeat.stateChanged').map(({ payload }) => payload)).toEqual([
+      { heartbeatId: id, from: {}, to: { unread: 0 } },
+      { heartbeatId: id, from: { unread: 0 }, to: { unread: 3 } },
+    ]);
+    for (const { type, payload } of events) {
+      if (type !== 'heartbeat.evaluated') continue;
+      expect(payload).toEqual({ heartbeatId: id, status: 'ok', changed: expect.any(Boolean) });
+    }
+    expect(await runsOf(api(), id)).toHaveLength(1);
+    const { body } = await api().get(`/v1/runs/${run.runId}`);
+    expect(body.inputs).toEqual({ reason: 'mail', heartbeat: { from: { unread: 0 }, to: { unread: 3 } } });
+    expect(body.metadata).toMatchObject({ heartbeatId: id });
+    expect(await read(api(), id)).toMatchObject({
+      intervalSec: 1,
+      lastStatus: 'ok',
+      lastState: { unread: 3 },
+      lastRunId: run.runId,
+      nextTickAt: expect.any(String),
+    });
+  });
+});
+
 it('a look that takes too long is given up when discovery says, as suites try it and in earnest', async () => {
   const page = new Page();
   page.delayMs = 30_000;
   await page.open();
-  const host = await startTestHost('sqlite', undefined);
+  const clock = new HurriedClock();
+  const host = await startTestHost('sqlite', undefined, {}, clock);
   cleanUps.push(async () => {
     page.close();
     await host.stop();
@@ -232,11 +251,11 @@ it('a look that takes too long is given up when discovery says, as suites try it
   const slow = { heartbeatId, observedState: { a: 1 }, simulateSlowMs: block.maxRuntimeMs + 1_000 };
   const trial = api.post('/v1/host/sample/heartbeat/tick', slow);
   const { id } = await heartbeat(api, { intervalSec: DAY_SEC, observe: { http: { url: page.url } } });
-  const [event, ...others] = await ticked(api, id, 1);
+  const [event, ...others] = await clock.hurry(ticked(api, id, 1));
   expect(event.payload).toEqual({ heartbeatId: id, status: 'timeout', changed: false });
   expect(others).toEqual([]);
   expect((await read(api, id)).lastState).toBeUndefined();
-  expect((await trial).body).toEqual({
+  expect((await clock.hurry(trial)).body).toEqual({
     evaluated: [{ heartbeatId, status: 'timeout', changed: false }],
     stateChanged: [],
     enqueuedRuns: 0,

@@ -154,6 +154,10 @@ describe('the example of', () => {
       if (action === 'resume') expect((await api().post(`/v1/runs/${runId}:pause`, {})).status).toBe(202);
       return runId;
     }
+    if (action === 'retry') {
+      const fails = node('fails', 'core.fail', { config: { code: 'broken', message: 'It broke.' } });
+      return (await api().ended(await api().run(await register(api(), workflow([fails]))))).runId;
+    }
     const isReport = action === 'artifacts';
     const inputs = isReport ? {} : { subject: 'I cannot log in', plan: 'pro' };
     return (await api().ended(await api().run(isReport ? 'nightly-report' : 'support-triage', { inputs }))).runId;

@@ -27,7 +27,9 @@ onEachStore('the inbox', (host) => {
 
   it('has what waits, since when, where to deal with it and what that takes', async () => {
     const before = Date.now();
-    const { runId, interrupt: shown } = await waiting(api(), [approval('gate', { title: 'Publish the report' })]);
+    const { runId, interrupt: shown } = await waiting(api(), [
+      approval('gate', { title: 'Publish the report', description: 'It has\ntwo lines.' }),
+    ]);
     const [item] = about(await itemsOf(api()), runId);
     expect(item).toEqual({
       kind: 'interrupt',
@@ -36,7 +38,10 @@ onEachStore('the inbox', (host) => {
       createdAt: expect.any(String),
       ageMs: expect.any(Number),
       link: `/console/runs/${runId}`,
+      about: 'It has two lines.',
       runId,
+      workflowId: expect.any(String),
+      startedBy: 'editor-of-alpha',
       nodeId: 'gate',
       requiredScope: 'approvals:respond',
     });
@@ -44,6 +49,13 @@ onEachStore('the inbox', (host) => {
     expect(createdAt).toBeGreaterThanOrEqual(before);
     expect(item.ageMs).toBeLessThanOrEqual(Date.now() - createdAt);
     expect(JSON.stringify(item)).not.toContain('oken');
+  });
+
+  it('has the beginning of a question with a lot of material', async () => {
+    const { runId } = await waiting(api(), [approval('gate', { description: 'All of it. '.repeat(5_000) })]);
+    const [item] = about(await itemsOf(api()), runId);
+    expect(item.about).toMatch(/^All of it\. All of it\..*…$/);
+    expect(item.about).toHaveLength(160);
   });
 
   it('calls each thing by what is asked', async () => {

@@ -3,6 +3,7 @@ import type { Answer, Api } from '../support/api.ts';
 import { everythingAtRest } from '../support/at-rest.ts';
 import { freshFolder, migratedDatabase } from '../support/database.ts';
 import { expression, node, register, workflow } from '../support/definitions.ts';
+import { startHostWith, type TestHost } from '../support/host.ts';
 import {
   approval,
   clarification,
@@ -12,7 +13,6 @@ import {
   waitingRun,
   waits,
 } from '../support/interrupts.ts';
-import { type HostProcess, spawnHost } from '../support/process.ts';
 import { STORES } from '../support/stores.ts';
 
 /** durability.md 7.1: what people and programs answer may hold secrets; they are never shown, logged or kept. */
@@ -28,7 +28,7 @@ const SECRETS = [
 describe.each(STORES)('secrets in answers, on %s', (kind) => {
   const folder = freshFolder();
   let databaseUrl: string | undefined;
-  let host: HostProcess;
+  let host: TestHost;
   const runIds: string[] = [];
   const tokens: string[] = [];
   const said: Answer[] = [];
@@ -36,7 +36,7 @@ describe.each(STORES)('secrets in answers, on %s', (kind) => {
 
   beforeAll(async () => {
     databaseUrl = kind === 'postgres' ? await migratedDatabase(inject('postgresUrl')) : undefined;
-    host = await spawnHost({
+    host = await startHostWith({
       CAPSTAN_DATA: folder.path,
       CAPSTAN_LOG: 'trace',
       ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
@@ -44,8 +44,7 @@ describe.each(STORES)('secrets in answers, on %s', (kind) => {
     for (const secret of SECRETS) await answerWith(secret);
   });
   afterAll(async () => {
-    host.signal('SIGKILL');
-    await host.exit;
+    await host?.stop();
     folder.remove();
   });
 
@@ -151,8 +150,7 @@ describe.each(STORES)('secrets in answers, on %s', (kind) => {
 
   // Last: it ends the host.
   it('are nowhere at rest, and neither are tokens', async () => {
-    host.signal('SIGTERM');
-    expect(await host.exit).toBe(0);
+    await host.stop();
     const kept = await everythingAtRest(folder.path, databaseUrl);
     expect(kept).toContain('interrupt.resolved');
     const at = kept.indexOf(MARKER);

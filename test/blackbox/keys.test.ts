@@ -5,9 +5,8 @@ import { everythingAtRest } from '../support/at-rest.ts';
 import { freshDatabase, freshFolder, migratedDatabase } from '../support/database.ts';
 import { unique } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
-import { startTestHost, type TestHost } from '../support/host.ts';
+import { startHostWith, startTestHost, type TestHost } from '../support/host.ts';
 import { keyRecords } from '../support/keys.ts';
-import { spawnHost } from '../support/process.ts';
 import { onEachStore, STORES } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
@@ -463,7 +462,7 @@ describe.each(STORES)('a key, on %s', (kind) => {
   it('is nowhere but in the answer that made it', async () => {
     const folder = freshFolder();
     const databaseUrl = kind === 'postgres' ? await migratedDatabase(inject('postgresUrl')) : undefined;
-    const host = await spawnHost({
+    const host = await startHostWith({
       CAPSTAN_DATA: folder.path,
       CAPSTAN_LOG: 'trace',
       ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
@@ -481,8 +480,7 @@ describe.each(STORES)('a key, on %s', (kind) => {
         () => find(owner, rotated.id),
         (item) => item.lastUsedAt !== undefined,
       );
-      host.signal('SIGTERM');
-      expect(await host.exit).toBe(0);
+      await host.stop();
       const kept = await everythingAtRest(folder.path, databaseUrl);
       expect(kept.includes(made.id)).toBe(true);
       for (const { key, prefix } of [made, rotated]) {
@@ -491,7 +489,7 @@ describe.each(STORES)('a key, on %s', (kind) => {
       }
       expect(host.output()).toContain('"route":"/v1/host/capstan/keys"');
     } finally {
-      host.signal('SIGKILL');
+      await host.stop();
       folder.remove();
     }
   });

@@ -302,6 +302,42 @@ onEachStore(
       await client.close();
     });
 
+    it('have one run for all calls with one key in the header, although each has an id of its own', async () => {
+      const tool = await register(host().as('editor'), greeting());
+      // Clients of this revision get JSON, which the edge could store; others get a stream.
+      const revision = '2026-07-28';
+      const mcp = 'io.modelcontextprotocol';
+      const _meta = {
+        [`${mcp}/protocolVersion`]: revision,
+        [`${mcp}/clientInfo`]: { name: 'test', version: '1' },
+        [`${mcp}/clientCapabilities`]: {},
+      };
+      const call = (id: number, args: object, key: string) =>
+        host()
+          .as('editor')
+          .post(
+            '/v1/mcp',
+            { jsonrpc: '2.0', id, method: 'tools/call', params: { name: tool, arguments: args, _meta } },
+            {
+              accept: 'application/json, text/event-stream',
+              'mcp-protocol-version': revision,
+              'mcp-method': 'tools/call',
+              'mcp-name': tool,
+              'idempotency-key': key,
+            },
+          );
+      const key = unique('key');
+      const answers = [await call(1, { name: 'Ada' }, key), await call(2, { name: 'Ada' }, key)];
+      expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+      const ids = answers.map(({ text }) => /"runId":"([^"]+)"/.exec(text)?.[1]);
+      expect(ids).toEqual([expect.any(String), ids[0]]);
+      expect((await call(3, { name: 'Bob' }, key)).text).toContain('used for another call');
+      // An error is no result that a key keeps.
+      const other = unique('key');
+      expect((await call(4, {}, other)).text).toContain('The arguments are invalid');
+      expect((await call(5, { name: 'Ada' }, other)).text).toContain('Hello Ada');
+    });
+
     it('are paged through by name', async () => {
       const prefix = unique('page');
       const ids = Array.from({ length: 101 }, (_, index) => `${prefix}-${String(index).padStart(3, '0')}`);

@@ -1,13 +1,14 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterAll, expect, it } from 'vitest';
+import type { WorkflowNode } from '../../src/protocol/running/workflows.ts';
 import { freshFolder, writeStore } from '../support/database.ts';
 import { fixed, node, register, workflow } from '../support/definitions.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
 import { approval, resolve, waitingRun } from '../support/interrupts.ts';
 import { Receiver } from '../support/receiver.ts';
 import { scriptedModel } from '../support/scripted-model.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onEachStore, onStoresAtOnce } from '../support/stores.ts';
 import { Stream } from '../support/stream.ts';
 import { until } from '../support/until.ts';
 
@@ -26,10 +27,11 @@ afterAll(async () => {
 });
 
 /** A node that works until the receiver answers. */
-const asking = node('ask', 'core.openwop.http.fetch', {
-  config: { url: receiver.url, method: 'POST', timeoutMs: 30_000 },
-  inputs: { body: fixed({ ask: true }) },
-});
+const asks = ({ url }: Receiver): WorkflowNode =>
+  node('ask', 'core.openwop.http.fetch', {
+    config: { url, method: 'POST', timeoutMs: 30_000 },
+    inputs: { body: fixed({ ask: true }) },
+  });
 
 /** The values of metrics with all their labels, as they are in one answer; 0 for one that is not there. */
 async function metrics({ anonymous }: TestHost, names: readonly string[]): Promise<number[]> {
@@ -59,6 +61,15 @@ async function growth(
     (grown) => wanted.every((least, index) => grown[index]! >= least),
   );
 }
+
+const SETTINGS = {
+  models: [model],
+  webhookAttempts: 3,
+  webhookRetryMs: 5,
+  streamsPerTenant: 2,
+  workMax: 8,
+  workPerTenant: 1,
+};
 
 onEachStore(
   'the metrics',
@@ -120,16 +131,6 @@ onEachStore(
       expect(grown[2]).toBeCloseTo(0.007);
     });
 
-    it('count the interrupts that wait for an answer, and for how long the oldest has', async () => {
-      const api = host().as('owner');
-      const { runId } = await waitingRun(api, await register(api, workflow([approval('gate')])));
-      expect(await reaches(host(), 'capstan_interrupts_open', (value) => value > 0)).toBe(1);
-      await reaches(host(), 'capstan_interrupt_oldest_seconds', (value) => value > 0);
-      await resolve(api, runId, 'gate', { action: 'accept' });
-      await reaches(host(), 'capstan_interrupts_open', (value) => value === 0);
-      expect(await metric(host(), 'capstan_interrupt_oldest_seconds')).toBe(0);
-    });
-
     it('count webhook deliveries by outcome', async () => {
       const api = host().as('editor');
       receiver.say(({ body }) => (body.event?.type === 'run.completed' ? 500 : 204));
@@ -161,31 +162,12 @@ onEachStore(
       await api.post(`/v1/runs/${runId}/cancel`);
     });
 
-    it('show what is due and waits for a place, and for how long', async () => {
-      const api = host().as('editor');
-      const held = holdAnswers();
-      const id = await register(api, workflow([asking]));
-      const first = await api.run(id);
-      // Now it has the only place, and nothing else has.
-      await held.asked;
-      const second = await api.run(id);
-      expect(await reaches(host(), 'capstan_work_due{kind="run"}', (value) => value > 0)).toBe(1);
-      const lag = await reaches(host(), 'capstan_work_lag_seconds{kind="run"}', (value) => value > 0);
-      expect(lag).toBeLessThan(60);
-      // What the host does for itself now and then may be at its limit too.
-      await reaches(host(), 'capstan_work_tenants_at_limit', (value) => value === 1);
-      held.release();
-      for (const runId of [first, second]) await api.ended(runId);
-      await reaches(host(), 'capstan_work_due{kind="run"}', (value) => value === 0);
-      expect(await metric(host(), 'capstan_work_lag_seconds{kind="run"}')).toBe(0);
-    });
-
     it('count a lease that was lost, the item that was taken over, and the run that was recovered', async () => {
       const api = host().as('editor');
-      const held = holdAnswers();
+      const held = holdAnswers(receiver);
       const names = ['capstan_leases_lost_total', 'capstan_work_taken_over_total', 'capstan_runs_recovered_total'];
       const happens = async (): Promise<void> => {
-        const runId = await api.run(await register(api, workflow([asking])));
+        const runId = await api.run(await register(api, workflow([asks(receiver)])));
         await held.asked;
         // As if another host had claimed it, and died.
         await writeStore(host().config, [
@@ -200,9 +182,9 @@ onEachStore(
 
     it('do not take a cancelled run for a lost lease', async () => {
       const api = host().as('editor');
-      const held = holdAnswers();
+      const held = holdAnswers(receiver);
       const [lost] = await growth(host(), ['capstan_leases_lost_total'], async () => {
-        const runId = await api.run(await register(api, workflow([asking])));
+        const runId = await api.run(await register(api, workflow([asks(receiver)])));
         await held.asked;
         await api.post(`/v1/runs/${runId}/cancel`);
         held.release();
@@ -218,14 +200,48 @@ onEachStore(
       expect(text).not.toMatch(/alpha|beta|run-[0-9a-z]{22}|wf-/);
     });
   },
-  {
-    models: [model],
-    webhookAttempts: 3,
-    webhookRetryMs: 5,
-    streamsPerTenant: 2,
-    workMax: 8,
-    workPerTenant: 1,
+  SETTINGS,
+);
+
+// Gauges that need the store are as old as the last look at them, up to two seconds: each of these has a host of its own.
+
+onStoresAtOnce('the metrics of interrupts', (host) => {
+  it('count the interrupts that wait for an answer, and for how long the oldest has', async () => {
+    const api = host().as('owner');
+    const { runId } = await waitingRun(api, await register(api, workflow([approval('gate')])));
+    expect(await reaches(host(), 'capstan_interrupts_open', (value) => value > 0)).toBe(1);
+    await reaches(host(), 'capstan_interrupt_oldest_seconds', (value) => value > 0);
+    await resolve(api, runId, 'gate', { action: 'accept' });
+    await reaches(host(), 'capstan_interrupts_open', (value) => value === 0);
+    expect(await metric(host(), 'capstan_interrupt_oldest_seconds')).toBe(0);
+  });
+});
+
+onStoresAtOnce(
+  'the metrics of work',
+  (host) => {
+    it('show what is due and waits for a place, and for how long', async ({ onTestFinished }) => {
+      const api = host().as('editor');
+      const receiver = await Receiver.open();
+      onTestFinished(() => receiver.close());
+      const held = holdAnswers(receiver);
+      const id = await register(api, workflow([asks(receiver)]));
+      const first = await api.run(id);
+      // Now it has the only place, and nothing else has.
+      await held.asked;
+      const second = await api.run(id);
+      expect(await reaches(host(), 'capstan_work_due{kind="run"}', (value) => value > 0)).toBe(1);
+      const lag = await reaches(host(), 'capstan_work_lag_seconds{kind="run"}', (value) => value > 0);
+      expect(lag).toBeLessThan(60);
+      // What the host does for itself now and then may be at its limit too.
+      await reaches(host(), 'capstan_work_tenants_at_limit', (value) => value === 1);
+      held.release();
+      for (const runId of [first, second]) await api.ended(runId);
+      await reaches(host(), 'capstan_work_due{kind="run"}', (value) => value === 0);
+      expect(await metric(host(), 'capstan_work_lag_seconds{kind="run"}')).toBe(0);
+    });
   },
+  SETTINGS,
 );
 
 it('are for who has the token of the operator, if there is one', async () => {
@@ -248,7 +264,7 @@ it('are for who has the token of the operator, if there is one', async () => {
 });
 
 /** From now on the receiver lets callers wait until they are released. */
-function holdAnswers(): { readonly asked: Promise<unknown>; release(): void } {
+function holdAnswers(receiver: Receiver): { readonly asked: Promise<unknown>; release(): void } {
   const waiting: ServerResponse[] = [];
   const events = new EventTarget();
   let isReleased = false;

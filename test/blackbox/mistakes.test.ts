@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { capstan } from '../support/command-line.ts';
 import { freshFolder } from '../support/database.ts';
-import { node, workflow } from '../support/definitions.ts';
+import { node, register, workflow } from '../support/definitions.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
 import { runProgram } from '../support/process.ts';
 
@@ -19,6 +19,7 @@ const taken = createServer();
 
 beforeAll(async () => {
   host = await startTestHost('sqlite', undefined);
+  await register(host.as('owner'), wanting);
   await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
 });
 afterAll(async () => {
@@ -54,12 +55,25 @@ const unfinished = JSON.stringify({
   id: 'unfinished',
 });
 
+const wanting = workflow([node('a')], [], {
+  variables: [
+    { name: 'one', type: 'string', required: true },
+    { name: 'two', type: 'string', required: true },
+    { name: 'list', type: 'array' },
+  ],
+});
+
 const MISTAKES: readonly Mistake[] = [
   {
     did: 'left out an input',
     args: () => [...start, '--set', 'plan=pro'],
     reads:
       /^A required input is missing\. \(validation_error, input subject\)\nThe workflow takes: subject, body, plan,.*\.\n$/,
+  },
+  {
+    did: 'left out several inputs',
+    args: () => ['runs', 'start', wanting.id],
+    reads: /^Required inputs are missing: one, two\. \(validation_error\)\nThe workflow takes: one, two, list\.\n$/,
   },
   {
     did: 'gave an input of another type',
@@ -69,7 +83,7 @@ const MISTAKES: readonly Mistake[] = [
   {
     did: 'misspelt a workflow',
     args: () => ['runs', 'start', 'support-traige'],
-    reads: /^There is no such workflow\. \(not_found\)\nDid you mean support-triage\?\n$/,
+    reads: /^There is no workflow support-traige, or you may not see it\.\nDid you mean support-triage\?\n$/,
   },
   {
     did: 'misspelt the workflow of a schedule',
@@ -88,9 +102,15 @@ const MISTAKES: readonly Mistake[] = [
     reads: /^--set subject must have the form name=value\.\n$/,
   },
   {
+    did: 'gave a list whose quotes the shell took away',
+    args: () => ['runs', 'start', wanting.id, '--set', 'list=[a,b]'],
+    reads:
+      /^--set list must be of type array, and \[a,b\] is not JSON\. Write it in quotes that the shell keeps, for example --set 'list=\[1, 2\]'\.\n$/,
+  },
+  {
     did: 'gave inputs that are not JSON',
     args: () => [...start, '--input', '{a:1}'],
-    reads: /^--input is not valid JSON: .*\. Pass it in quotes, as @file, or as - for standard input\.\n$/,
+    reads: /^--input is not valid JSON: .*, in \{a:1\}\. Pass it in quotes, as @file, or as - for standard input\.\n$/,
   },
   {
     did: 'named a file that is not there',
@@ -100,12 +120,12 @@ const MISTAKES: readonly Mistake[] = [
   {
     did: 'misspelt a node type',
     args: () => ['workflows', 'register', fileOf('misspelt.json', misspelt)],
-    reads: /nodes\[0\]\.typeId: Unknown node type "core\.fali"\. Did you mean "core\.fail"\?\n$/,
+    reads: /nodes\[0\]\.typeId: Unknown node type "core\.fali"\. Did you mean "core\.fail"\? \(validation_error\)\n$/,
   },
   {
     did: 'left an expression unfinished',
     args: () => ['workflows', 'register', fileOf('unfinished.json', unfinished)],
-    reads: /nodes\[0\]\.inputs\.x: Unexpected token: EQ, at line 2, column 3\.\n$/,
+    reads: /nodes\[0\]\.inputs\.x: Unexpected token: EQ, at line 2, column 3\. \(validation_error\)\n$/,
   },
   {
     did: 'gave a minute that does not exist',
@@ -127,7 +147,18 @@ const MISTAKES: readonly Mistake[] = [
     did: 'used a key that is not valid',
     args: () => ['runs', 'list'],
     environment: { CAPSTAN_KEY: 'hk_live_wrong' },
-    reads: /^Send a valid key .*\nLog in with `capstan login`, or set CAPSTAN_KEY\.\n$/,
+    reads: /^The host at \S+ does not accept the key in CAPSTAN_KEY: .*\nGet another from an owner .*\.\n$/,
+  },
+  {
+    did: 'has no key',
+    args: () => ['runs', 'list'],
+    environment: { CAPSTAN_KEY: '' },
+    reads: /^There is no key for \S+\.\nLog in with `capstan login \S+`, or set CAPSTAN_KEY; .*\.\n$/,
+  },
+  {
+    did: 'misspelt a run',
+    args: () => ['runs', 'get', 'run-nowhere'],
+    reads: /^There is no run run-nowhere, or you may not see it\.\n`capstan runs list` lists what there is\.\n$/,
   },
   {
     did: 'left out the protocol of the host',
@@ -211,6 +242,18 @@ describe('whoever', () => {
     expect(output).toMatch(/^Capstan could not start/);
     expect(output).toMatch(reads);
     expect(output).not.toContain('not-shown');
+    expectPlain(output);
+  });
+
+  it('serves a project on a port that is taken is not left waiting', async () => {
+    const project = join(folder.path, 'my-agent');
+    expect((await capstan(['init', project])).code).toBe(0);
+    const { port } = taken.address() as { port: number };
+    const { code, output } = await runProgram(['dev', project, '--port', String(port)], { CAPSTAN_LOG: 'error' });
+    expect({ code, output }).toEqual({
+      code: 1,
+      output: expect.stringMatching(/^Capstan could not start: Port \d+ of/),
+    });
     expectPlain(output);
   });
 

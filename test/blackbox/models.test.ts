@@ -5,16 +5,16 @@ import type { Answer, Api } from '../support/api.ts';
 import { everythingAtRest } from '../support/at-rest.ts';
 import { freshDatabase, freshFolder } from '../support/database.ts';
 import { fixed, line, node, register, unique, workflow } from '../support/definitions.ts';
-import { KEYS } from '../support/host.ts';
+import { KEYS, startHostWith, type TestHost } from '../support/host.ts';
+import { killableHosts } from '../support/killed.ts';
 import { ModelServer } from '../support/model-server.ts';
-import { type HostProcess, runProgram, spawnHost } from '../support/process.ts';
-import { STORES, storesFor } from '../support/stores.ts';
+import { storesFor } from '../support/stores.ts';
 import { Stream } from '../support/stream.ts';
 import { until } from '../support/until.ts';
 
 /**
  * Goal: models that an operator configures are asked as workflows say, and what they do is told as the protocol says.
- * Method: a host in its own process, and a server of models on this machine that behaves in every way servers do.
+ * Method: a host, and a server of models on this machine that behaves in every way servers do.
  */
 
 type Body = Answer['body'];
@@ -36,7 +36,7 @@ const payloads = (events: readonly Body[], type: string): Body[] =>
 describe.each(storesFor('models'))('models, on %s', (kind) => {
   const folder = freshFolder();
   let server: ModelServer;
-  let host: HostProcess;
+  let host: TestHost;
   let databaseUrl: string | undefined;
 
   beforeAll(async () => {
@@ -44,7 +44,7 @@ describe.each(storesFor('models'))('models, on %s', (kind) => {
     const script = join(folder.path, 'script.json');
     writeFileSync(script, JSON.stringify(SCRIPT));
     databaseUrl = kind === 'postgres' ? await freshDatabase(inject('postgresUrl')) : undefined;
-    host = await spawnHost({
+    host = await startHostWith({
       CAPSTAN_CONFORMANCE: '0',
       CAPSTAN_DATA: join(folder.path, 'data'),
       CAPSTAN_LOG: 'trace',
@@ -73,8 +73,7 @@ describe.each(storesFor('models'))('models, on %s', (kind) => {
     });
   });
   afterAll(async () => {
-    host.signal('SIGKILL');
-    await host.exit;
+    await host?.stop();
     server.close();
     folder.remove();
   });
@@ -480,11 +479,21 @@ describe.each(storesFor('models'))('models, on %s', (kind) => {
       ['a model that is not offered', { ai: { model: 'huge' } }, 'provider_policy_denied'],
       ['a model that the budget denies', { budget: { modelDeny: ['sma*'] } }, 'budget_model_denied'],
       ['a model that the budget does not allow', { budget: { modelAllow: ['large'] } }, 'budget_model_denied'],
-      ['a model without a price, where cost is limited', { budget: { maxCostUsd: 1 } }, 'budget_model_denied'],
     ])('are not asked for %s', async (_what, configurable, code) => {
       const { snapshot, events } = await finish([scripted('ask', 'x')], { configurable });
       expect(snapshot).toMatchObject({ status: 'failed', error: { code } });
       expect(types(events)).not.toContain('provider.usage');
+    });
+
+    it('are free where cost is limited, while others need a price', async () => {
+      const configurable = { budget: { maxCostUsd: 0.01 } };
+      const { snapshot } = await finish([scripted('ask', 'weather')], { configurable });
+      expect(snapshot).toMatchObject({ status: 'completed' });
+      const unpriced = scripted('ask', 'x', { config: { provider: 'acme', model: 'odd' } });
+      const refused = await finish([unpriced], { configurable });
+      expect(refused.snapshot).toMatchObject({ status: 'failed', error: { code: 'budget_model_denied' } });
+      expect(refused.snapshot.error.message).toContain('CAPSTAN_MODELS');
+      expect(types(refused.events)).not.toContain('provider.usage');
     });
 
     it('are asked as long as there are tokens, and not once more', async () => {
@@ -599,44 +608,42 @@ describe.each(storesFor('models'))('models, on %s', (kind) => {
   });
 });
 
-describe('a host that dies while a model speaks', () => {
-  it.concurrent.each(STORES)('leaves a run that another finishes, which is counted once, on %s', async (kind) => {
-    const folder = freshFolder();
-    const server = await ModelServer.open();
-    const databaseUrl = kind === 'postgres' ? await freshDatabase(inject('postgresUrl')) : undefined;
-    const environment = {
-      CAPSTAN_DATA: folder.path,
-      CAPSTAN_LEASE_MS: '2000',
-      CAPSTAN_MODELS: JSON.stringify([
-        { provider: 'acme', kind: 'openai-compatible', baseUrl: server.url, models: ['talk'] },
-      ]),
-      ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
-    };
-    const first = await spawnHost(environment);
-    server.on('talk', (_asked, speech) => {
-      if (server.asked('talk').length === 1) speech.text('I was about to ');
-      else speech.text('Here it is.').end();
+describe.each(storesFor('a host that dies while a model speaks'))(
+  'a host that dies while a model speaks, on %s',
+  (kind) => {
+    const { start, follow, kill, newStore } = killableHosts();
+
+    it('leaves a run that another finishes, which is counted once', async () => {
+      const server = await ModelServer.open();
+      const environment = {
+        ...(await newStore(kind)),
+        CAPSTAN_LEASE_MS: '2000',
+        CAPSTAN_MODELS: JSON.stringify([
+          { provider: 'acme', kind: 'openai-compatible', baseUrl: server.url, models: ['talk'] },
+        ]),
+      };
+      const first = await start(environment);
+      server.on('talk', (_asked, speech) => {
+        if (server.asked('talk').length === 1) speech.text('I was about to ');
+        else speech.text('Here it is.').end();
+      });
+      const ask = node('ask', 'core.ai.chatCompletion', { config: { provider: 'acme', model: 'talk' } });
+      const workflowId = await register(first.as('editor'), workflow([ask]));
+      const runId = await first.as('editor').run(workflowId, { inputs: { prompt: 'Well?' } });
+      const stream = await Stream.open(`${first.url}/v1/runs/${runId}/events?streamMode=messages`, KEYS.editor.key);
+      await stream.until((frames) => frames.length > 0);
+      await kill(first);
+      const api = (await follow(environment)).as('editor');
+      const snapshot = await api.ended(runId);
+      const events = await api.events(runId);
+      server.close();
+      expect(snapshot.nodeStates.ask.outputs.content).toBe('Here it is.');
+      expect(new Set(server.asked('talk').map(({ headers }) => headers['idempotency-key'])).size).toBe(1);
+      expect(server.asked('talk')).toHaveLength(2);
+      expect(payloads(events, 'provider.usage')).toHaveLength(1);
     });
-    const ask = node('ask', 'core.ai.chatCompletion', { config: { provider: 'acme', model: 'talk' } });
-    const workflowId = await register(first.as('editor'), workflow([ask]));
-    const runId = await first.as('editor').run(workflowId, { inputs: { prompt: 'Well?' } });
-    const stream = await Stream.open(`${first.url}/v1/runs/${runId}/events?streamMode=messages`, KEYS.editor.key);
-    await stream.until((frames) => frames.length > 0);
-    first.signal('SIGKILL');
-    await first.exit;
-    const second = await spawnHost(environment);
-    const snapshot = await second.as('editor').ended(runId);
-    const events = await second.as('editor').events(runId);
-    second.signal('SIGKILL');
-    await second.exit;
-    server.close();
-    folder.remove();
-    expect(snapshot.nodeStates.ask.outputs.content).toBe('Here it is.');
-    expect(new Set(server.asked('talk').map(({ headers }) => headers['idempotency-key'])).size).toBe(1);
-    expect(server.asked('talk')).toHaveLength(2);
-    expect(payloads(events, 'provider.usage')).toHaveLength(1);
-  });
-});
+  },
+);
 
 describe('a host whose models cannot be', () => {
   it.each([
@@ -652,9 +659,8 @@ describe('a host whose models cannot be', () => {
     ],
   ])('does not start: %s', async (_what, models, message) => {
     const folder = freshFolder();
-    const end = await runProgram(['serve'], { PORT: '0', CAPSTAN_DATA: folder.path, CAPSTAN_MODELS: models });
+    const starting = startHostWith({ CAPSTAN_DATA: folder.path, CAPSTAN_MODELS: models });
+    await expect(starting).rejects.toThrow(message);
     folder.remove();
-    expect(end.code).not.toBe(0);
-    expect(end.output).toMatch(message);
   });
 });

@@ -9,7 +9,8 @@ import { snippets } from '../support/snippets.ts';
 
 /**
  * Goal: somebody who has never seen Capstan, on a machine with an older Node, gets to the end of the README and of the
- * ten-minute page. Method: a checkout as `npm ci` leaves it, two terminals, and every line pasted as it stands.
+ * ten-minute page. Method: a checkout as `npm ci` leaves it, two terminals, and every line pasted as it stands. npx
+ * starts the first command; the others, which take it as long again, begin where it would lead them.
  */
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -35,7 +36,7 @@ describe('a newcomer', () => {
     const url = `http://127.0.0.1:${port}`;
     environment = {
       HOME: folder.path,
-      PATH: pathWithOldNode(folder.path),
+      PATH: pathFor(folder.path),
       PORT: port,
       CAPSTAN_URL: url,
       NO_COLOR: '1',
@@ -129,18 +130,25 @@ function keyShownBy(shell: ChildProcess): Promise<string> {
   });
 }
 
-/** A path whose Node is too old: that of the machine, or else ours that calls itself so. */
-function pathWithOldNode(folder: string): string {
+/** A path whose Node is too old, that of the machine or else ours that calls itself so, and whose npx is used once. */
+function pathFor(folder: string): string {
+  const programs = join(folder, 'programs');
+  mkdirSync(programs);
   const others = (process.env.PATH ?? '').split(delimiter).filter((each) => !each.includes('node_modules'));
-  const found = execFileSync('bash', ['--norc', '-c', 'node -p process.versions.node || echo 0'], {
+  const found = execFileSync('bash', ['--norc', '-c', 'node -p process.versions.node || echo 0; command -v npx'], {
     env: { PATH: others.join(delimiter) },
     encoding: 'utf8',
   });
-  const version = Number.parseInt(found, 10);
-  if (version > 0 && version < NEEDED) return others.join(delimiter);
-  const programs = join(folder, 'programs');
-  mkdirSync(programs);
-  writeFileSync(join(programs, 'node'), `#!/bin/sh\nexec "${process.execPath}" --import '${CALLED_OLD}' "$@"\n`);
-  chmodSync(join(programs, 'node'), 0o755);
+  const [version, npx] = found.split('\n');
+  const isFirst = `mkdir "${join(programs, 'npx-was-used')}" 2>/dev/null`;
+  writeProgram(join(programs, 'npx'), `${isFirst} && exec "${npx}" "$@"\nshift\nexec node bin/capstan.js "$@"`);
+  const isOld = Number.parseInt(version!, 10) > 0 && Number.parseInt(version!, 10) < NEEDED;
+  if (isOld) return [programs, ...others].join(delimiter);
+  writeProgram(join(programs, 'node'), `exec "${process.execPath}" --import '${CALLED_OLD}' "$@"`);
   return [programs, ...others, dirname(process.execPath)].join(delimiter);
+}
+
+function writeProgram(path: string, lines: string): void {
+  writeFileSync(path, `#!/bin/sh\n${lines}\n`);
+  chmodSync(path, 0o755);
 }

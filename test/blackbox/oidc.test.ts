@@ -8,11 +8,10 @@ import { everythingAtRest } from '../support/at-rest.ts';
 import { freshFolder, migratedDatabase } from '../support/database.ts';
 import { register, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
-import { startTestHost, type TestHost } from '../support/host.ts';
+import { startHostWith, startTestHost, type TestHost } from '../support/host.ts';
 import { approval, eventsOf, governanceGate, resolve, waitingRun } from '../support/interrupts.ts';
 import { IssuerKeyRing, type Signing, startIssuer, type TestIssuer } from '../support/issuer.ts';
 import { stillClock } from '../support/manual-clock.ts';
-import { spawnHost } from '../support/process.ts';
 import { loadSchemas } from '../support/schemas.ts';
 import { STORES, storesFor } from '../support/stores.ts';
 
@@ -353,7 +352,7 @@ describe.each(STORES)('what a token says, on %s', (kind) => {
   it('is in no line of the log and nowhere at rest', async () => {
     const folder = freshFolder();
     const databaseUrl = kind === 'postgres' ? await migratedDatabase(inject('postgresUrl')) : undefined;
-    const host = await spawnHost({
+    const host = await startHostWith({
       CAPSTAN_DATA: folder.path,
       CAPSTAN_LOG: 'trace',
       CAPSTAN_OIDC_ISSUER: issuer.url,
@@ -377,8 +376,7 @@ describe.each(STORES)('what a token says, on %s', (kind) => {
       expect(started.status, started.text).toBe(201);
       await api.ended(started.body.runId);
       for (const text of bad) expectRefusal(await new Api(host.url, text).get(SOMETHING), 401, 'unauthenticated');
-      host.signal('SIGTERM');
-      expect(await host.exit).toBe(0);
+      await host.stop();
       const output = host.output();
       expect(output).toContain('a token was refused');
       expect(output).toMatch(/"keyId":"user-[0-9a-f]{32}"/);
@@ -391,7 +389,7 @@ describe.each(STORES)('what a token says, on %s', (kind) => {
         }
       }
     } finally {
-      host.signal('SIGKILL');
+      await host.stop();
       folder.remove();
     }
   });

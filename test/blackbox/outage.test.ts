@@ -82,7 +82,8 @@ describe('a host whose PostgreSQL goes away', () => {
     const answers = await Promise.all(
       operations.map(async ({ method, path, hasBody }) => ({
         name: `${method} ${path}`,
-        answer: await api().request(method, fill(path, {}), hasBody ? {} : undefined),
+        // Requests for the same resource would wait for each other.
+        answer: await api().request(method, fill(path, {}, unique('absent')), hasBody ? {} : undefined),
       })),
     );
     const failed = answers.filter(({ answer }) => answer.status >= 500);

@@ -5,11 +5,11 @@ import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { defineNode, runWorker, Type } from '../../src/build/index.ts';
+import { defineNode, type NodeException, runWorker, Type } from '../../src/build/index.ts';
 import { Api } from '../support/api.ts';
 import { capstan } from '../support/command-line.ts';
 import { freshFolder } from '../support/database.ts';
-import { connection, fixed, line, node, register, workflow } from '../support/definitions.ts';
+import { connection, fixed, line, node, register, unique, workflow } from '../support/definitions.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
 import { runProgram } from '../support/process.ts';
 import { until } from '../support/until.ts';
@@ -20,7 +20,7 @@ const EXAMPLE = fileURLToPath(new URL('../../examples/project', import.meta.url)
 const PACK = fileURLToPath(new URL('../../examples/node-pack', import.meta.url));
 const TYPES = '/v1/host/capstan/workers/types';
 
-describe('capstan worker', () => {
+describe.concurrent('capstan worker', () => {
   let host: TestHost;
   beforeAll(async () => {
     host = await startTestHost('sqlite', undefined, { conformance: false });
@@ -141,6 +141,41 @@ describe('capstan worker', () => {
       expect(done).toEqual(['first', 'last']);
       const lines = (await owner.events(runId)).filter(({ type }) => type === 'log.appended');
       expect(lines.filter(({ payload }) => payload.message === 'slept')).toHaveLength(1);
+    } finally {
+      stop.abort();
+      await working;
+    }
+  });
+
+  it('is told where an exception came from that it did not mean; the run has the message', async () => {
+    const owner = host.as('owner');
+    const typeId = `${unique('acme')}.broken`;
+    const broken = defineNode({
+      typeId,
+      description: 'Throws.',
+      safety: 'pure',
+      run: () => {
+        throw new TypeError('nothing to read');
+      },
+    });
+    const stop = new AbortController();
+    const exceptions: NodeException[] = [];
+    const onException = (exception: NodeException) => void exceptions.push(exception);
+    const working = runWorker({
+      url: host.url,
+      key: KEYS.owner.key,
+      nodes: [broken],
+      signal: stop.signal,
+      onException,
+    });
+    try {
+      await until(
+        async () => (await owner.get(TYPES)).body.items as { typeId: string }[],
+        (items) => items.some((each) => each.typeId === typeId),
+      );
+      const runId = await owner.run(await register(owner, workflow([node('a', typeId)])));
+      expect((await owner.ended(runId)).error).toMatchObject({ code: 'node_failed', message: 'nothing to read' });
+      expect(exceptions).toEqual([{ runId, nodeId: 'a', typeId, error: expect.any(TypeError) }]);
     } finally {
       stop.abort();
       await working;

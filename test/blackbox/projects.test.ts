@@ -1,7 +1,17 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, inject, it } from 'vitest';
 import { ProjectProblem } from '../../src/build/projects.ts';
@@ -19,7 +29,8 @@ import { until } from '../support/until.ts';
 
 /** Written apart: here it is text, and nothing that this file imports. */
 const BUILD = "'capstan/build'";
-const EXAMPLE = fileURLToPath(new URL('../../examples/project', import.meta.url));
+const ROOT = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
+const EXAMPLE = join(ROOT, 'examples', 'project');
 const { start, kill, stop, newFolder } = killableHosts();
 const { start: startHere } = localHosts();
 
@@ -36,11 +47,16 @@ const environmentOf = (folder: string) => ({
   CAPSTAN_DATA: join(folder, '.capstan', 'data'),
 });
 
+const pushedLine = (id: string): string => `${id}: version 1. Run it with: capstan runs start ${id}`;
+
 describe('capstan init', () => {
   it('makes a project whose test passes and whose workflow runs, for every tenant', { timeout: 120_000 }, async () => {
     const folder = join(newFolder(), 'my-agent');
     const made = await capstan(['init', folder]);
     expect(made, made.err).toMatchObject({ code: 0 });
+    const { dependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+    const source = resolve(folder, dependencies.capstan.replace(/^file:/, ''));
+    expect(source, 'from a checkout, the command is that of the checkout').toBe(ROOT);
     const tested = await runProgram(['test', folder], {});
     expect(tested, tested.output).toMatchObject({ code: 0 });
     expect(tested.output).toContain('pass 3');
@@ -66,12 +82,14 @@ describe('capstan init', () => {
       await capstan(['workflows', 'push', folder], { environment }),
     ];
     expect(same).toMatchObject({ code: 0, out: 'remind-of-invoice: same\n' });
-    expect(pushed).toMatchObject({ code: 0, out: 'remind-of-invoice: version 1\n' });
-    const { body } = await host.as('owner').get('/v1/host/capstan/workflows?limit=200');
-    expect(body.items.find(({ id }: { id: string }) => id === 'remind-of-invoice')).toMatchObject({ shared: false });
-    for (const id of ['a-b', 'a_b']) {
-      const alike = { id, version: '1', nodes: [{ id: 'a', typeId: 'core.noop' }] };
-      expect((await host.as('owner').post('/v1/host/capstan/workflows', alike)).status).toBe(201);
+    expect(pushed).toMatchObject({
+      code: 0,
+      out: 'remind-of-invoice: not pushed, the host shares the same workflow\n',
+    });
+    const { body: shared } = await host.as('owner').get('/v1/host/capstan/workflows/remind-of-invoice');
+    const alike = ['a-b', 'a_b'].map((id) => ({ id, version: '1', nodes: [{ id: 'a', typeId: 'core.noop' }] }));
+    for (const definition of [shared, ...alike]) {
+      expect((await host.as('owner').post('/v1/host/capstan/workflows', definition)).status).toBe(201);
     }
     const pulled = join(newFolder(), 'pulled');
     const asCode = await capstan(['workflows', 'pull', pulled, '--code'], { environment });
@@ -79,7 +97,7 @@ describe('capstan init', () => {
     expect(readFileSync(join(pulled, 'remind-of-invoice.ts'), 'utf8')).toContain("node('invoice', 'acme.fetchInvoice'");
     const again = await capstan(['workflows', 'push', pulled], { environment });
     expect(again.code, again.err).toBe(0);
-    const lines = ['a-b: version 1', 'a_b: version 1', 'remind-of-invoice: version 1'];
+    const lines = ['a-b', 'a_b', 'remind-of-invoice'].map(pushedLine);
     expect(again.out.trim().split('\n').toSorted()).toEqual(lines);
     await host.stop();
   });
@@ -99,6 +117,20 @@ const wrong = defineWorkflow({ id: 'wrong' }, ({ node }) => {
 });
 export default defineProject({ workflows: [wrong] });
 `;
+const MISSPELT_OUTPUT = `import { defineNode, defineProject, defineWorkflow, Type, when } from ${BUILD};
+const price = defineNode({
+  typeId: 'acme.price',
+  description: 'Adds the tax.',
+  safety: 'pure',
+  outputs: Type.Object({ cents: Type.Integer() }),
+  run: () => ({ cents: 5 }),
+});
+const order = defineWorkflow({ id: 'order' }, ({ node }) => {
+  const priced = node('price', price);
+  node('charge', 'core.noop', { after: when(priced, 'nodes.price.cent > 100') });
+});
+export default defineProject({ nodes: [price], workflows: [order] });
+`;
 const TWICE = `import { defineNode, defineProject } from ${BUILD};
 const one = () =>
   defineNode({ typeId: 'acme.one', description: 'One.', safety: 'pure', run: () => ({}) });
@@ -111,7 +143,16 @@ describe('a project with a problem', () => {
     ['that throws', "const a = 1;\n\nthrow new Error('no luck');\n", /capstan\.config\.ts:3:7: no luck/],
     ['whose node has a reserved name', TWICE.replaceAll('acme.one', 'core.one'), /capstan\.config\.ts:3:3: core\.one/],
     ['that has a node twice', TWICE, /capstan\.config\.ts:3:3: acme\.one is defined twice/],
-    ['whose workflow is wrong', WRONG_WORKFLOW, /capstan\.config\.ts:2:15: workflow "wrong": nodes\[0\].*delayMss/],
+    [
+      'whose workflow is wrong',
+      WRONG_WORKFLOW,
+      /capstan\.config\.ts:2:15: workflow "wrong": .* the node "a": .*delayMs/,
+    ],
+    [
+      'whose condition reads an output that its own node does not have',
+      MISSPELT_OUTPUT,
+      /capstan\.config\.ts:9:15: workflow "order": condition of the edge from "price" to "charge": .*"cent".*It has cents/,
+    ],
     ['that imports what is not there', "import './absent.ts';\n", /absent\.ts/],
     ['that exports nothing', 'export const a = 1;\n', /capstan\.config\.ts: its default export is not a project/],
   ])('is told where: %s', async (_what, text, message) => {
@@ -257,15 +298,24 @@ describe('a host that is killed', () => {
   });
 });
 
+function spawnDev(folder: string): ChildProcessWithoutNullStreams {
+  return spawn(process.execPath, [inject('program'), 'dev', folder, '--port', '0'], {
+    env: { PATH: process.env.PATH ?? '', CAPSTAN_API_KEYS: JSON.stringify(Object.values(KEYS)) },
+  });
+}
+
 describe('capstan dev', () => {
   it('serves a project, and again when it changes or is repaired', { timeout: 120_000 }, async () => {
     const folder = join(newFolder(), 'project');
     cpSync(EXAMPLE, folder, { recursive: true });
-    const child = spawn(process.execPath, [inject('program'), 'dev', folder, '--port', '0'], {
-      env: { PATH: process.env.PATH ?? '', CAPSTAN_API_KEYS: JSON.stringify(Object.values(KEYS)) },
-    });
+    const child = spawnDev(folder);
     let output = '';
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)));
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk) => {
+        output += String(chunk);
+        // A log in the folder of the project, which every change would lengthen, is no change.
+        appendFileSync(join(folder, 'dev.log'), String(chunk));
+      });
     const urls = (): string[] => [...output.matchAll(/^listening on (http:\S+)$/gm)].map(([, url = '']) => url);
     const reminder = async (): Promise<unknown> => {
       const { body } = await new Api(urls().at(-1)!, KEYS.owner.key).get(
@@ -277,7 +327,10 @@ describe('capstan dev', () => {
     expect(await reminder()).toBe('Remind of an invoice');
     const file = join(folder, 'workflows.ts');
     const text = readFileSync(file, 'utf8');
-    writeFileSync(file, text.replace('Remind of an invoice', 'Remind politely'));
+    // As many editors do it: a new file takes the place of the old one. Its name comes from the file of settings.
+    writeFileSync(join(folder, '.new'), text.replace("'Remind of an invoice'", 'process.env.REMINDER_NAME'));
+    writeFileSync(join(folder, '.env'), 'REMINDER_NAME="Remind politely"\n');
+    renameSync(join(folder, '.new'), file);
     await until(async () => urls().length === 2, Boolean);
     expect(await reminder()).toBe('Remind politely');
     appendFileSync(file, 'export const broken = ;\n');
@@ -289,5 +342,23 @@ describe('capstan dev', () => {
     child.kill('SIGTERM');
     await once(child, 'close');
     expect(child.exitCode).toBe(0);
+    expect(output).not.toContain('dev.log');
+  });
+
+  it('stores in the folder that CAPSTAN_DATA names, also in the .env of the project', { timeout: 60_000 }, async () => {
+    const folder = join(newFolder(), 'project');
+    cpSync(EXAMPLE, folder, { recursive: true });
+    const data = join(newFolder(), 'chosen');
+    writeFileSync(join(folder, '.env'), `CAPSTAN_DATA=${data}\n`);
+    const child = spawnDev(folder);
+    let output = '';
+    child.stdout.on('data', (chunk) => {
+      output += String(chunk);
+    });
+    await until(async () => output.includes('listening on'), Boolean);
+    child.kill('SIGTERM');
+    await once(child, 'close');
+    expect(readdirSync(data)).not.toEqual([]);
+    expect(existsSync(join(folder, '.capstan', 'data'))).toBe(false);
   });
 });

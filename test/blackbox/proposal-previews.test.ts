@@ -153,6 +153,10 @@ onEachStore(
         });
         expect(run.nodeStates.speak.outputs.content).toBe('It is 10 km.');
       }
+      const listed = async (isPreview: boolean) =>
+        (await api().get(`/v1/host/capstan/runs?workflowId=${workflowId}&preview=${isPreview}`)).body.items;
+      expect(await listed(true)).toMatchObject(preview.pairs.map(() => ({ preview: true })));
+      expect((await listed(false)).map(({ runId }: { runId: string }) => runId).sort()).toEqual([...runIds].sort());
       // Deliveries of the preview would have been due before those of a later run.
       const later = await api().run(await register(api(), workflow([node('only')])));
       const arrived = () => receiver.arrivals.slice(touched).map(({ body }) => [body.runId, body.type]);

@@ -126,7 +126,7 @@ describe.each(storesFor('the reasoning of a model'))('the reasoning of a model, 
 });
 
 describe('a host that dies while a model is thinking', () => {
-  const { start, kill, newFolder } = killableHosts();
+  const { start, follow, kill, newStore } = killableHosts();
   let server: ModelServer;
   beforeAll(async () => {
     server = await ModelServer.open();
@@ -134,7 +134,7 @@ describe('a host that dies while a model is thinking', () => {
   afterAll(() => server.close());
   it('is followed by one where it thinks anew, and no step is told twice', async () => {
     const environment = {
-      CAPSTAN_DATA: newFolder(),
+      ...(await newStore('sqlite')),
       CAPSTAN_MODELS: JSON.stringify(models(server, ['crash'])),
     };
     const first = await start(environment);
@@ -148,7 +148,7 @@ describe('a host that dies while a model is thinking', () => {
     await kill(first);
 
     server.on('crash', (_asked, speech) => think(speech, 'A better one. ').text(DECISION).end());
-    const api = (await start(environment)).as('reviewer');
+    const api = (await follow(environment)).as('reviewer');
     expect((await api.ended(runId)).nodeStates.agent.outputs.result).toBe('billing');
     const events = (await api.events(runId)).filter(({ type }) => type.startsWith('agent.'));
     expect(events.map(({ type, payload }) => [type, payload.sequence ?? payload.reasoning])).toEqual([

@@ -28,7 +28,7 @@ describe('the recorder', () => {
   const judged = (path: string, status: number, body: unknown): string[] => {
     const head = { ...json, path, status };
     const operation = judge.operationOf(head);
-    return [...judge.head(head, operation), ...judge.body(head, operation, JSON.stringify(body))];
+    return [...judge.head(head, operation), ...judge.body(head, operation, JSON.stringify(body), body)];
   };
 
   it('knows the operation of a path by its verb, its alias and without its query', () => {

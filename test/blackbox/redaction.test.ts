@@ -15,8 +15,8 @@ import {
   workflow,
 } from '../support/definitions.ts';
 import { expectEnvelope } from '../support/envelope.ts';
-import { KEYS } from '../support/host.ts';
-import { type HostProcess, spawnHost } from '../support/process.ts';
+import { KEYS, startHostWith, type TestHost } from '../support/host.ts';
+import { spawnHost } from '../support/process.ts';
 import { STORES } from '../support/stores.ts';
 
 /** core.md 3.4: what looks like a secret is never shown, never logged and never at rest. */
@@ -51,25 +51,39 @@ const assembled = (canary: string): string =>
 describe.each(STORES)('secrets, on %s', (kind) => {
   const folder = freshFolder();
   let databaseUrl: string | undefined;
-  let host: HostProcess;
+  let host: Pick<TestHost, 'url' | 'as' | 'output'>;
+  let stop: () => Promise<void>;
   /** Everything that the host answered, whatever it was asked. */
   const said: { readonly what: string; readonly answer: Answer }[] = [];
   const runs: { readonly api: Api; readonly runId: string }[] = [];
 
   beforeAll(async () => {
     databaseUrl = kind === 'postgres' ? await migratedDatabase(inject('postgresUrl')) : undefined;
-    host = await spawnHost({
-      CAPSTAN_DATA: folder.path,
-      CAPSTAN_LOG: 'trace',
-      ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
-    });
+    const environment = { CAPSTAN_DATA: folder.path, CAPSTAN_LOG: 'trace' };
+    if (databaseUrl === undefined) await startProcess(environment);
+    else await startHere({ ...environment, DATABASE_URL: databaseUrl });
     await sayEverything();
   });
   afterAll(async () => {
-    host.signal('SIGKILL');
-    await host.exit;
+    await stop?.();
     folder.remove();
   });
+
+  /** On one of the stores, all that a process prints is looked at, on the other its log. */
+  async function startProcess(environment: Record<string, string>): Promise<void> {
+    const started = await spawnHost(environment);
+    host = started;
+    stop = async () => {
+      started.signal('SIGTERM');
+      expect(await started.exit).toBe(0);
+    };
+  }
+
+  async function startHere(environment: Record<string, string>): Promise<void> {
+    const started = await startHostWith(environment);
+    host = started;
+    stop = started.stop;
+  }
 
   const api = (): Api => host.as('editor');
   const keep = (what: string, answer: Answer): Answer => {
@@ -321,8 +335,7 @@ describe.each(STORES)('secrets, on %s', (kind) => {
 
   // Last: it ends the host.
   it('are nowhere at rest', async () => {
-    host.signal('SIGTERM');
-    expect(await host.exit).toBe(0);
+    await stop();
     const whole = await everythingAtRest(folder.path, databaseUrl);
     expect(whole.length).toBeGreaterThan(50_000);
     expect(whole.includes('conformance-identity')).toBe(true);
@@ -336,18 +349,17 @@ describe.each(STORES)('secrets, on %s', (kind) => {
 
 it('a bulk cancel with a key keeps no secret among the ids that it was asked about', async () => {
   const folder = freshFolder();
-  const host = await spawnHost({ CAPSTAN_DATA: folder.path });
+  const host = await startHostWith({ CAPSTAN_DATA: folder.path });
   try {
     const runIds = ALL.map((canary) => canary);
     const answer = await host
       .as('editor')
       .post('/v1/runs:bulk-cancel', { runIds }, { 'idempotency-key': unique('key') });
     expect(answer.status).toBe(200);
-    host.signal('SIGTERM');
-    await host.exit;
+    await host.stop();
     expect((await everythingAtRest(folder.path, undefined)).includes(MARKER)).toBe(false);
   } finally {
-    host.signal('SIGKILL');
+    await host.stop();
     folder.remove();
   }
 });

@@ -4,7 +4,8 @@ import type { Answer, Api } from '../support/api.ts';
 import { writeStore } from '../support/database.ts';
 import { edge, expression, line, node, register, unique, variable, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
-import { onEachStore } from '../support/stores.ts';
+import { approval, resolve, waitingRun } from '../support/interrupts.ts';
+import { onStoresAtOnce } from '../support/stores.ts';
 
 type Body = Answer['body'];
 
@@ -15,7 +16,7 @@ const forkOf = (api: Api, runId: string, body: object, headers: Record<string, s
 const shape = (events: readonly Body[]): object[] =>
   events.map(({ type, nodeId, payload }) => ({ type, nodeId, payload }));
 
-onEachStore('forks', (host) => {
+onStoresAtOnce('forks', (host) => {
   const api = (): Api => host().as('editor');
   const ended = async (workflowId: string, rest: object = {}): Promise<{ runId: string; events: Body[] }> => {
     const runId = await api().run(workflowId, rest);
@@ -129,7 +130,7 @@ onEachStore('forks', (host) => {
   });
 
   it('fail what touches the world where the source has no outcome to go by, and repeat no cancellation', async () => {
-    const runId = await api().run('conformance-replay-side-effect', { inputs: { delayMs: 3_000 } });
+    const runId = await api().run('conformance-replay-side-effect', { inputs: { delayMs: 2_000 } });
     await api().until(runId, ({ status }) => status === 'running');
     await api().post(`/v1/runs/${runId}/cancel`);
     const replayed = await api().ended(await forked(runId, { mode: 'replay' }));
@@ -141,6 +142,21 @@ onEachStore('forks', (host) => {
     const runOptionsOverlay = { inputs: { delayMs: 1 } };
     const branched = await api().ended(await forked(runId, { mode: 'branch', fromSeq: 0, runOptionsOverlay }));
     expect(branched.status).toBe('completed');
+  });
+
+  it('go on to the cancellation, however many nodes there are', async () => {
+    // More than one reading has events of.
+    const many = Array.from({ length: 1_050 }, (_, index) => node(`n${index}`));
+    const nodes = [...many, approval('go'), node('effect', 'core.conformance.side-effect'), approval('end')];
+    const workflowId = await register(api(), workflow(nodes, line('go', 'effect', 'end')));
+    const { runId } = await waitingRun(api(), workflowId);
+    const waitsAt = (id: string, nodeId: string): Promise<Body> =>
+      api().until(id, ({ interrupt }) => interrupt?.nodeId === nodeId);
+    await resolve(api(), runId, 'go', { action: 'accept' });
+    const before = await waitsAt(runId, 'end');
+    await api().post(`/v1/runs/${runId}/cancel`);
+    const replayed = await waitsAt(await forked(runId, { mode: 'replay' }), 'end');
+    expect(replayed.nodeStates.effect.outputs).toEqual(before.nodeStates.effect.outputs);
   });
 
   it('prompt nobody again for what was answered, and somebody for what was not', async () => {
@@ -299,7 +315,8 @@ onEachStore('forks', (host) => {
     expect(new Set(answers.map(({ body }) => body.runId)).size).toBe(1);
   });
 
-  describe('are refused, and nothing is made,', () => {
+  // They count the runs of the host.
+  describe('are refused, and nothing is made,', { concurrent: false }, () => {
     const count = async (): Promise<number> =>
       (await api().get('/v1/host/capstan/runs?limit=200&workflowId=conformance-noop')).body.items.length;
 

@@ -238,6 +238,8 @@ const FIELDS: Readonly<Record<string, Fields>> = {
       'runs',
       'filters by status, workflow, tag and time, and by all of them at once',
     ]),
+    '?origin': ['runs', 'filters by how runs came to be, and says which they come from'],
+    '?preview': ['proposal-previews', 'shows what a better prompt would have done, and touches nothing'],
     '?flagged': ['feedback', 'let runs be found by whether somebody flagged them'],
     ...all('?since ?until', ['runs', 'filters by time: since is included, until is not']),
     ...paged('runs', 'pages through many runs without showing one twice or missing one'),

@@ -3,9 +3,8 @@ import type { Answer, Api } from '../support/api.ts';
 import { freshFolder, readStore, writeStore } from '../support/database.ts';
 import { line, node, register, unique, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
-import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
+import { KEYS, startHostWith, startTestHost, type TestHost } from '../support/host.ts';
 import { ManualClock } from '../support/manual-clock.ts';
-import { spawnHost } from '../support/process.ts';
 import { onEachStore, onOneStore, STORES } from '../support/stores.ts';
 import { Stream } from '../support/stream.ts';
 import { until } from '../support/until.ts';
@@ -345,18 +344,14 @@ describe('without the conformance switch', () => {
 describe('the log of a host', () => {
   it('says what became of every run, for whom, and which requests were about it', async () => {
     const folder = freshFolder();
-    const host = await spawnHost({ CAPSTAN_DATA: folder.path, CAPSTAN_LOG: 'info' });
+    const host = await startHostWith({ CAPSTAN_DATA: folder.path, CAPSTAN_LOG: 'info' });
     try {
       const api = host.as('editor');
       const runId = await api.run('conformance-failure');
       const { error } = await api.ended(runId);
       await api.get('/v1/runs/my-own-name-for-it');
-      host.signal('SIGTERM');
-      await host.exit;
-      const lines = host
-        .output()
-        .split('\n')
-        .filter((line) => line.startsWith('{'));
+      await host.stop();
+      const lines = host.output().split('\n');
       const entries = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
       const { tenant, ...ended } = entries.find(({ msg }) => msg === 'run ended')!;
       expect(ended).toMatchObject({ runId, status: 'failed', errorCode: error.code });
@@ -365,8 +360,7 @@ describe('the log of a host', () => {
       for (const entry of asked) expect(entry).toMatchObject({ requestId: expect.any(String), tenant });
       expect(host.output()).not.toContain('my-own-name-for-it');
     } finally {
-      host.signal('SIGKILL');
-      await host.exit;
+      await host.stop();
       folder.remove();
     }
   });

@@ -4,7 +4,8 @@ import { edge, fixed, node, register, unique, variable, workflow } from '../supp
 import { expectRefusal } from '../support/envelope.ts';
 import { HeldNodes } from '../support/held-nodes.ts';
 import { KEYS, startTestHost } from '../support/host.ts';
-import { onEachStore, onOneStore } from '../support/stores.ts';
+import { HurriedClock } from '../support/manual-clock.ts';
+import { onEachStore, onOneStore, onStoresAtOnce } from '../support/stores.ts';
 
 /** core.md 2.1 to 2.10 and 7: starting, reading, steering and finding runs. */
 
@@ -334,10 +335,8 @@ onOneStore('caps', (host) => {
 
 describe('the ceilings of the host', () => {
   it('bound what callers ask for, without refusing it', async () => {
-    const host = await startTestHost('sqlite', inject('postgresUrl'), {
-      maxNodeExecutions: 4,
-      maxRunDurationMs: 1_000,
-    });
+    const clock = new HurriedClock();
+    const host = await startTestHost('sqlite', undefined, { maxNodeExecutions: 4, maxRunDurationMs: 5_000 }, clock);
     try {
       const api = host.as('editor');
       for (const configurable of [{ recursionLimit: 100 }, {}]) {
@@ -346,8 +345,8 @@ describe('the ceilings of the host', () => {
         expect(ofType(await api.events(runId), 'cap.breached')[0].payload).toMatchObject({ limit: 4, nodeId: 'n5' });
       }
       const runId = await api.run('conformance-cancellable', { configurable: { runTimeoutMs: 10 ** 9 } });
-      expect((await api.ended(runId)).error.code).toBe('run_timeout');
-      expect(ofType(await api.events(runId), 'cap.breached')[0].payload).toMatchObject({ limit: 1_000 });
+      expect((await clock.hurry(api.ended(runId))).error.code).toBe('run_timeout');
+      expect(ofType(await api.events(runId), 'cap.breached')[0].payload).toMatchObject({ limit: 5_000 });
     } finally {
       await host.stop();
     }
@@ -635,7 +634,7 @@ onEachStore('cancelling many', (host) => {
   });
 });
 
-onEachStore('pausing and resuming', (host) => {
+onStoresAtOnce('pausing and resuming', (host) => {
   const api = (): Api => host().as('editor');
   const pause = (runId: string, body?: unknown, headers?: Record<string, string>): Promise<Answer> =>
     api().post(`/v1/runs/${runId}:pause`, body, headers);
@@ -673,6 +672,25 @@ onEachStore('pausing and resuming', (host) => {
       expect(resumed.body).toEqual({ runId, status: 'running', resumedAt: expect.stringMatching(/^\d{4}-.*Z$/) });
       expect((await api().ended(runId)).status).toBe('completed');
     }
+  });
+
+  it('a child that ends meanwhile ends no node of a paused run', async () => {
+    const name = unique('held');
+    const child = await register(api(), workflow([held.node('wait', name)]));
+    const call = node('call', 'core.subWorkflow', { config: { workflowId: child, waitForCompletion: true } });
+    const runId = await api().run(await register(api(), workflow([call])));
+    await held.atWork(name);
+    const { childRuns } = await api().until(runId, (snapshot) => 'childRuns' in snapshot);
+    expect((await pause(runId, { drainPolicy: 'immediate' })).status).toBe(202);
+    held.letGo(name);
+    await api().ended(childRuns[0].runId);
+    // The host has had the time for another run, too.
+    await api().ended(await api().run('conformance-noop'));
+    expect((await api().get(`/v1/runs/${runId}`)).body.status).toBe('paused');
+    await resume(runId);
+    expect((await api().ended(runId)).status).toBe('completed');
+    const types = typesOf(await api().events(runId));
+    expect(types.indexOf('node.completed')).toBeGreaterThan(types.indexOf('run.resumed'));
   });
 
   it('draining is the default: the node ends, then the run is paused, and completes only after it is resumed', async () => {
@@ -1130,12 +1148,35 @@ onEachStore('finding runs', (host) => {
       workflowId: 'conformance-failure',
       status: 'failed',
       errorCode: 'conformance_test_failure',
+      outcome: expect.stringMatching(/\w/),
     });
     expect(items[0]).toMatchObject({ workflowId: 'conformance-noop', workflowVersion: 1, status: 'completed' });
     for (const { createdAt, updatedAt, endedAt } of items) {
       expect(Date.parse(createdAt)).toBeLessThanOrEqual(Date.parse(endedAt));
       expect(Date.parse(updatedAt)).toBe(Date.parse(endedAt));
     }
+  });
+
+  it('filters by how runs came to be, and says which they come from', async () => {
+    const tag = unique('tag');
+    const inner = await register(
+      api(),
+      workflow([node('say', 'core.identity', { inputs: { text: fixed('Hello\nAda') } })]),
+    );
+    const outer = workflow([node('do', 'core.subWorkflow', { config: { workflowId: inner } })]);
+    const parent = await api().run(await register(api(), outer), { tags: [tag] });
+    const { childRuns } = await api().ended(parent);
+    const childRunId = childRuns[0].runId;
+    const direct = await api().run(inner, { tags: [tag] });
+    await api().ended(direct);
+    const { runId: replay } = (await api().post(`/v1/runs/${direct}:fork`, { mode: 'replay', fromSeq: 0 })).body;
+    await api().ended(replay);
+    const by = (origin: string) => list(`workflowId=${inner}&origin=${origin}`);
+    expect((await by('child')).items).toMatchObject([{ runId: childRunId, parentRunId: parent, outcome: 'Hello Ada' }]);
+    expect((await by('fork')).items).toMatchObject([{ runId: replay, forkedFrom: { runId: direct, mode: 'replay' } }]);
+    expect(idsOf(await by('direct'))).toEqual([direct]);
+    expect(idsOf(await list(`workflowId=${inner}&preview=true`))).toEqual([]);
+    expectRefusal(await api().get(`${LIST}?origin=elsewhere`), 400, 'validation_error');
   });
 
   it('pages through many runs without showing one twice or missing one, while new ones arrive', async () => {

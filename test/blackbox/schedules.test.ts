@@ -6,7 +6,7 @@ import { node, register, unique, WORKFLOWS, workflow } from '../support/definiti
 import { expectRefusal } from '../support/envelope.ts';
 import { startHostWith, startTestHost, type TestHost } from '../support/host.ts';
 import { type HostProcess, spawnHost } from '../support/process.ts';
-import { onEachStore, STORES } from '../support/stores.ts';
+import { onEachStore, onStoresAtOnce, STORES } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
 /** Schedules over the wire: what may be written, that each slot gets one run whoever dies, and who sees what. */
@@ -31,12 +31,17 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
 });
 
-/** Makes a schedule, to be taken away after the test. */
-async function schedule(api: Api, body: object): Promise<Body> {
+async function create(api: Api, body: object): Promise<Body> {
   const answer = await api.post(SCHEDULES, { workflowId: plain.id, ...body });
   expect(answer.status, answer.text).toBe(201);
-  cleanUps.push(() => remove(api, answer.body.id));
   return answer.body;
+}
+
+/** Makes a schedule, to be taken away after the test. */
+async function schedule(api: Api, body: object): Promise<Body> {
+  const made = await create(api, body);
+  cleanUps.push(() => remove(api, made.id));
+  return made;
 }
 
 const read = async (api: Api, id: string): Promise<Body> => (await api.get(`${SCHEDULES}/${id}`)).body;
@@ -165,55 +170,6 @@ onEachStore('a schedule', (host) => {
       expect((await runsOf(api(), made.id)).map(({ runId }) => runId)).toEqual([after.lastRunId]);
       const again = { workflowId: choosy.id, inputs: { region: 'eu' }, runAt: made.runAt, enabled: true };
       expectRefusal(await replace(api(), made.id, again), 400, 'validation_error');
-    });
-
-    it('again and again starts one run for each slot', async () => {
-      // Far enough apart for a busy host: one that is late by a whole slot leaves it out.
-      const made = await schedule(api(), { cron: '*/3 * * * * *' });
-      const runs = await until(
-        () => runsOf(api(), made.id),
-        (items) => items.length >= 2,
-      );
-      await remove(api(), made.id);
-      const slots = (await slotsOf(api(), runs)).map((slot) => Date.parse(slot)).reverse();
-      const first = Date.parse(made.nextRunAt);
-      expect(slots.slice(0, 2)).toEqual([first, first + 3_000]);
-      expect(slots).toEqual([...new Set(slots)].toSorted((a, b) => a - b));
-    });
-
-    it('says why there was no run when its workflow is gone, goes on, and forgets it once it is back', async () => {
-      const gone = workflow([node('a')]);
-      await register(api(), gone);
-      const made = await schedule(api(), { workflowId: gone.id, cron: EVERY_SECOND });
-      await api().request('DELETE', `${WORKFLOWS}/${gone.id}`);
-      const failed = await until(
-        () => read(api(), made.id),
-        ({ lastError }) => lastError !== undefined,
-      );
-      expect(failed).toMatchObject({
-        enabled: true,
-        nextRunAt: expect.any(String),
-        lastError: { code: 'not_found', message: expect.stringContaining(gone.id), at: expect.any(String) },
-      });
-      await register(api(), gone);
-      const recovered = await until(
-        () => read(api(), made.id),
-        ({ lastError }) => lastError === undefined,
-      );
-      expect(recovered.lastRunId).toEqual(expect.any(String));
-    });
-
-    it('says so too when the workflow no longer takes its inputs', async () => {
-      const changing = workflow([node('a')]);
-      await register(api(), changing);
-      const made = await schedule(api(), { workflowId: changing.id, cron: EVERY_SECOND });
-      const needy = { ...changing, variables: [{ name: 'region', type: 'string', required: true }] };
-      await api().request('PUT', `${WORKFLOWS}/${changing.id}`, needy);
-      const failed = await until(
-        () => read(api(), made.id),
-        ({ lastError }) => lastError !== undefined,
-      );
-      expect(failed.lastError.code).toBe('validation_error');
     });
   });
 
@@ -344,6 +300,107 @@ onEachStore('a schedule', (host) => {
   });
 });
 
+onStoresAtOnce('a schedule that is due', (host) => {
+  const api = (): Api => host().as('editor');
+  beforeAll(() => register(api(), plain));
+
+  it('again and again starts one run for each slot', async () => {
+    // Far enough apart for a busy host: one that is late by a whole slot leaves it out.
+    const made = await create(api(), { cron: '*/2 * * * * *' });
+    const runs = await until(
+      () => runsOf(api(), made.id),
+      (items) => items.length >= 2,
+    );
+    await remove(api(), made.id);
+    const slots = (await slotsOf(api(), runs)).map((slot) => Date.parse(slot)).reverse();
+    const first = Date.parse(made.nextRunAt);
+    expect(slots.slice(0, 2)).toEqual([first, first + 2_000]);
+    expect(slots).toEqual([...new Set(slots)].toSorted((a, b) => a - b));
+  });
+
+  it('says why there was no run when its workflow is gone, goes on, and forgets it once it is back', async () => {
+    const gone = workflow([node('a')]);
+    await register(api(), gone);
+    const made = await create(api(), { workflowId: gone.id, cron: EVERY_SECOND });
+    await api().request('DELETE', `${WORKFLOWS}/${gone.id}`);
+    const failed = await until(
+      () => read(api(), made.id),
+      ({ lastError }) => lastError !== undefined,
+    );
+    expect(failed).toMatchObject({
+      enabled: true,
+      nextRunAt: expect.any(String),
+      lastError: { code: 'not_found', message: expect.stringContaining(gone.id), at: expect.any(String) },
+    });
+    await register(api(), gone);
+    const recovered = await until(
+      () => read(api(), made.id),
+      ({ lastError }) => lastError === undefined,
+    );
+    expect(recovered.lastRunId).toEqual(expect.any(String));
+  });
+
+  it('says so too when the workflow no longer takes its inputs', async () => {
+    const changing = workflow([node('a')]);
+    await register(api(), changing);
+    const made = await create(api(), { workflowId: changing.id, cron: EVERY_SECOND });
+    const needy = { ...changing, variables: [{ name: 'region', type: 'string', required: true }] };
+    await api().request('PUT', `${WORKFLOWS}/${changing.id}`, needy);
+    const failed = await until(
+      () => read(api(), made.id),
+      ({ lastError }) => lastError !== undefined,
+    );
+    expect(failed.lastError.code).toBe('validation_error');
+  });
+});
+
+describe.concurrent('a slot', () => {
+  it('never gets a second run from the host that comes after a killed one, and those to come get theirs', async ({
+    onTestFinished,
+  }) => {
+    const folder = freshFolder();
+    onTestFinished(folder.remove);
+    const killed = await spawnHost({ CAPSTAN_DATA: folder.path });
+    onTestFinished(() => kill(killed));
+    await register(killed.as('editor'), plain);
+    const ids: string[] = [];
+    for (let count = 0; count < 5; count++) {
+      const body = { workflowId: plain.id, cron: EVERY_SECOND };
+      ids.push((await killed.as('editor').post(SCHEDULES, body)).body.id);
+    }
+    await eachRuns(killed.as('editor'), ids, 1);
+    await kill(killed);
+
+    const next = await startHostWith({ CAPSTAN_DATA: folder.path });
+    onTestFinished(next.stop);
+    const api = next.as('editor');
+    await eachRuns(api, ids, 2);
+    for (const id of ids) {
+      await remove(api, id);
+      const runs = await runsOf(api, id);
+      const slots = await slotsOf(api, runs);
+      expect(new Set(slots).size, id).toBe(slots.length);
+      const ended = await Promise.all(runs.map(({ runId }) => api.ended(runId)));
+      expect(ended.filter(({ status }) => status !== 'completed')).toEqual([]);
+    }
+  });
+
+  async function kill(host: HostProcess): Promise<void> {
+    host.signal('SIGKILL');
+    await host.exit;
+  }
+
+  /** Waits until each has started so many runs. */
+  async function eachRuns(api: Api, ids: readonly string[], count: number): Promise<void> {
+    for (const id of ids) {
+      await until(
+        () => runsOf(api, id),
+        (runs) => runs.length >= count,
+      );
+    }
+  }
+});
+
 describe.each(STORES)('times that pass while no host is up, on %s', (kind) => {
   it('are made up for by one run, or by none, as the schedule says', async () => {
     const folder = freshFolder();
@@ -382,51 +439,6 @@ describe.each(STORES)('times that pass while no host is up, on %s', (kind) => {
       else expect(now, name).toMatchObject({ enabled: false });
     }
   });
-});
-
-describe('a slot', () => {
-  it('never gets a second run from the host that comes after a killed one, and those to come get theirs', async () => {
-    const folder = freshFolder();
-    cleanUps.push(folder.remove);
-    const killed = await spawnHost({ CAPSTAN_DATA: folder.path });
-    cleanUps.push(() => kill(killed));
-    await register(killed.as('editor'), plain);
-    const ids: string[] = [];
-    for (let count = 0; count < 5; count++) {
-      const body = { workflowId: plain.id, cron: EVERY_SECOND };
-      ids.push((await killed.as('editor').post(SCHEDULES, body)).body.id);
-    }
-    await eachRuns(killed.as('editor'), ids, 1);
-    await kill(killed);
-
-    const next = await startHostWith({ CAPSTAN_DATA: folder.path });
-    cleanUps.push(next.stop);
-    const api = next.as('editor');
-    await eachRuns(api, ids, 2);
-    for (const id of ids) {
-      await remove(api, id);
-      const runs = await runsOf(api, id);
-      const slots = await slotsOf(api, runs);
-      expect(new Set(slots).size, id).toBe(slots.length);
-      const ended = await Promise.all(runs.map(({ runId }) => api.ended(runId)));
-      expect(ended.filter(({ status }) => status !== 'completed')).toEqual([]);
-    }
-  });
-
-  async function kill(host: HostProcess): Promise<void> {
-    host.signal('SIGKILL');
-    await host.exit;
-  }
-
-  /** Waits until each has started so many runs. */
-  async function eachRuns(api: Api, ids: readonly string[], count: number): Promise<void> {
-    for (const id of ids) {
-      await until(
-        () => runsOf(api, id),
-        (runs) => runs.length >= count,
-      );
-    }
-  }
 });
 
 describe('many schedules', () => {

@@ -13,6 +13,7 @@ import {
   variable,
   workflow,
 } from '../support/definitions.ts';
+import { approval, waitingRun } from '../support/interrupts.ts';
 import { onOneStore } from '../support/stores.ts';
 
 type Body = Answer['body'];
@@ -155,6 +156,14 @@ onOneStore('sensitive values', (host) => {
       expect(body).toMatchObject({ status, ...(error ? { error } : {}) });
       expect(body.outputs[last]).toEqual(nodeStates[last].outputs);
     }
+  });
+
+  it('stay masked in what the inbox says a question is about', async () => {
+    const gate = approval('gate', {}, { inputs: { letter: expression('"Dear " + variables.note') } });
+    const { runId } = await waitingRun(api(), await register(api(), workflow([gate], [], NOTE)), { inputs: INPUTS });
+    const { body, text } = await api().get('/v1/host/capstan/inbox');
+    expect(body.items.find((item: Body) => item.runId === runId)).toMatchObject({ about: expect.any(String) });
+    expect(text).not.toMatch(TRACES);
   });
 
   it('are not looked for in the names of a result: ids of nodes and codes stay', async () => {

@@ -4,7 +4,7 @@ import { everythingAtRest } from '../support/at-rest.ts';
 import { node, register, WORKFLOWS, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { fromGitHub, fromSlack, ISSUE_OPENED, type Sent, send } from '../support/senders.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onStoresAtOnce } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
 /** The delivery log of triggers: what came of every request, and nothing of what was in it. */
@@ -41,7 +41,7 @@ const logWith = (api: Api, trigger: Body, lines: number): Promise<Body[]> =>
     ({ length }) => length >= lines,
   );
 
-onEachStore('the delivery log of a trigger', (host, kind) => {
+onStoresAtOnce('the delivery log of a trigger', (host, kind) => {
   const editor = () => host().as('editor');
 
   it('has what came of each request, newest first', async () => {

@@ -67,7 +67,7 @@ onOneStore('typos', (host) => {
     ]);
   });
 
-  it('an input that is almost one that the node lacks is refused, and another that it does not read is doubted', async () => {
+  it('an input that is almost one that the node lacks is refused; another that it does not read, and a missing one, are doubted', async () => {
     const parse = (inputs: WorkflowNode['inputs']) => workflow([node('a', 'core.openwop.data.json-parse', { inputs })]);
     const refused = await api().post(WORKFLOWS, parse({ txet: fixed('1') }));
     expectRefusal(refused, 422, 'validation_error');
@@ -89,7 +89,7 @@ onOneStore('typos', (host) => {
       ),
     );
     expect(delivered.status).toBe(201);
-    expect(told(delivered.body)).toEqual(['edges[0].targetInput']);
+    expect(told(delivered.body)).toEqual(['nodes[1].inputs', 'edges[0].targetInput']);
   });
 
   it('doubts do not refuse; they are in the answer, also to a replacement', async () => {

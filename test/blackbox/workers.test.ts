@@ -6,7 +6,7 @@ import { fixed, node, register, unique, workflow } from '../support/definitions.
 import { expectRefusal } from '../support/envelope.ts';
 import { eventsOf } from '../support/interrupts.ts';
 import { scriptedModel } from '../support/scripted-model.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onStoresAtOnce } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
 /** Goal: node code may live outside the host. Method: the test is the worker, and speaks HTTP. */
@@ -34,7 +34,7 @@ const models = [
   }),
 ];
 
-onEachStore(
+onStoresAtOnce(
   'a node that workers serve',
   (host) => {
     const owner = (): Api => host().as('owner');
@@ -114,32 +114,6 @@ onEachStore(
       expect((await owner().ended(runId)).status).toBe('completed');
     });
 
-    it('goes to another worker when the lease is over, and the late one can report nothing', async () => {
-      const typeId = await declare();
-      const runId = await started(typeId);
-      const [late] = await claim(typeId, { leaseSeconds: 3 });
-      const first = await report(late, '/effects', { name: 'charge' });
-      expect(first.body).toMatchObject({ state: 'claimed', idempotencyKey: expect.any(String) });
-      const recorded = await put(`${TASKS}/${late.taskId}/effects`, {
-        ...{ epoch: late.epoch, name: 'charge', result: { paid: 1 } },
-      });
-      expect(recorded.body).toMatchObject({ state: 'done', result: { paid: 1 } });
-      const [task] = await claim(typeId);
-      expect(task).toMatchObject({ taskId: late.taskId, epoch: 2 });
-      for (const [what, more] of [
-        [':heartbeat', {}],
-        ['/effects', { name: 'other' }],
-        [':complete', { outputs: { by: 'late' } }],
-        [':fail', { error: { code: 'no', message: 'No.' } }],
-      ] as const) {
-        expectRefusal(await report(late, what, more), 409, 'conflict');
-      }
-      const again = await report(task, '/effects', { name: 'charge' });
-      expect(again.body).toMatchObject({ ...recorded.body, idempotencyKey: first.body.idempotencyKey });
-      await report(task, ':complete', { outputs: { by: 'second' } });
-      expect((await owner().ended(runId)).nodeStates.a.outputs).toEqual({ by: 'second' });
-    });
-
     it('keeps its effects from one attempt to the next, and fails or is tried again as the worker says', async () => {
       const typeId = await declare();
       const runId = await started(typeId, { settings: { retry: { maxRetries: 2, delayMs: 1 } } });
@@ -170,7 +144,10 @@ onEachStore(
       return owner().run(await register(owner(), workflow([node('agent', 'core.agents.run', { config })])));
     };
 
-    it('is called by agents as a tool: each call is made once, with effects of its own', async () => {
+    // Both declare the one tool that the model calls.
+    it('is called by agents as a tool: each call is made once, with effects of its own', {
+      concurrent: false,
+    }, async () => {
       const inputs = { type: 'object', properties: { login: { type: 'string' } }, required: ['login'] };
       await declareTool({ inputs });
       const { body: tool } = await owner().get('/v1/tools/openwop:acme.plan');
@@ -200,7 +177,7 @@ onEachStore(
       expect((await owner().ended(replay.runId)).status).toBe('completed');
     });
 
-    it('is a tool whose failures, wrong outputs and silence are told to the agent', async () => {
+    it('is a tool whose failures, wrong outputs and silence are told to the agent', { concurrent: false }, async () => {
       await declareTool({ outputs: { type: 'object', required: ['plan'] }, timeoutMs: 60_000 });
       const runId = await askAgent();
       const [failing] = await claim('acme.plan');
@@ -225,6 +202,32 @@ onEachStore(
       const about = body.items.filter(({ target }: { target?: string }) => target === typeId);
       const actions = about.map(({ action }: { action: string }) => action);
       expect(actions.toReversed()).toEqual(['worker.declare', 'worker.declare', 'worker.remove']);
+    });
+
+    it('goes to another worker when the lease is over, and the late one can report nothing', async () => {
+      const typeId = await declare();
+      const runId = await started(typeId);
+      const [late] = await claim(typeId, { leaseSeconds: 3 });
+      const first = await report(late, '/effects', { name: 'charge' });
+      expect(first.body).toMatchObject({ state: 'claimed', idempotencyKey: expect.any(String) });
+      const recorded = await put(`${TASKS}/${late.taskId}/effects`, {
+        ...{ epoch: late.epoch, name: 'charge', result: { paid: 1 } },
+      });
+      expect(recorded.body).toMatchObject({ state: 'done', result: { paid: 1 } });
+      const [task] = await claim(typeId);
+      expect(task).toMatchObject({ taskId: late.taskId, epoch: 2 });
+      for (const [what, more] of [
+        [':heartbeat', {}],
+        ['/effects', { name: 'other' }],
+        [':complete', { outputs: { by: 'late' } }],
+        [':fail', { error: { code: 'no', message: 'No.' } }],
+      ] as const) {
+        expectRefusal(await report(late, what, more), 409, 'conflict');
+      }
+      const again = await report(task, '/effects', { name: 'charge' });
+      expect(again.body).toMatchObject({ ...recorded.body, idempotencyKey: first.body.idempotencyKey });
+      await report(task, ':complete', { outputs: { by: 'second' } });
+      expect((await owner().ended(runId)).nodeStates.a.outputs).toEqual({ by: 'second' });
     });
 
     it('is given back while it waits, and handed over with what has come', async () => {

@@ -1,8 +1,10 @@
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { barriers, launchBrowser, misfits, type Visit, visit } from '../support/browser.ts';
-import { ALL_PAYLOADS, enter as enterConsole, PAYLOADS, unexpected } from '../support/console.ts';
+import { ALL_PAYLOADS, enter as enterConsole, go, PAYLOADS, reloadWithFeed, unexpected } from '../support/console.ts';
+import { fixed, line, node, register, workflow } from '../support/definitions.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
+import { approval, clarification, waitingRun } from '../support/interrupts.ts';
 import { IdentityProvider, IssuerKeyRing, oidcOf, startIssuer } from '../support/issuer.ts';
 import { prefixProxy } from '../support/prefix-proxy.ts';
 import { shoot, shootBoth } from '../support/screenshots.ts';
@@ -132,13 +134,84 @@ describe('the console', () => {
   it('new runs collect behind a button, and states change where they are', async () => {
     const { page } = await enter(KEYS.editor.key, 'runs');
     // What happens before the feed begins is in the list, and not behind the button.
-    const feed = page.waitForResponse((response) => response.url().endsWith('/v1/host/capstan/events'));
-    await page.reload();
-    await feed;
+    await reloadWithFeed(page);
     await page.getByRole('row').nth(1).waitFor();
     await triage();
     await page.getByRole('button', { name: /^\d+ new runs?$/ }).click();
     await page.getByRole('button', { name: /new runs?$/ }).waitFor({ state: 'detached' });
+  });
+
+  it('shows the states of now in a list whose first reading took long', async () => {
+    const editor = host.as('editor');
+    const question = clarification('ask', [{ id: 'q', question: 'Which?' }]);
+    const workflowId = await register(editor, workflow([approval('gate'), question], line('gate', 'ask')));
+    const { runId } = await waitingRun(editor, workflowId);
+    const { page } = await enter(KEYS.editor.key, 'goals');
+    await reloadWithFeed(page);
+    const held = Promise.withResolvers<void>();
+    let readings = 0;
+    await page.route(/\/runs\?.*workflowId=/, async (route) => {
+      if (readings++ > 0) return route.continue();
+      const answer = await route.fetch();
+      await editor.post(`/v1/runs/${runId}/interrupts/gate`, { resumeValue: { action: 'accept' } });
+      await editor.run(workflowId);
+      await held.promise;
+      await route.fulfill({ response: answer });
+    });
+    await go(page, `runs?workflowId=${workflowId}`);
+    // The page has been told of the second run, and so of the question of the first.
+    await page.getByRole('button', { name: /new run/ }).waitFor();
+    held.resolve();
+    await page
+      .getByRole('row')
+      .filter({ hasText: runId.slice(-6) })
+      .locator('[data-state=waiting-input]')
+      .waitFor();
+  });
+
+  it('the list says what came of runs and how they came to be, and compares two of them', async () => {
+    const editor = host.as('editor');
+    const id = await register(
+      editor,
+      workflow([node('say', 'core.identity', { inputs: { text: fixed('All is well') } })]),
+    );
+    const source = await editor.run(id);
+    await editor.ended(source);
+    const { body: replay } = await editor.post(`/v1/runs/${source}:fork`, { mode: 'replay', fromSeq: 0 });
+    await editor.ended(replay.runId);
+    const failing = await register(editor, workflow([node('x', 'core.fail', { config: { message: 'Out of paper' } })]));
+    await editor.ended(await editor.run(failing));
+    const visited = await enter(KEYS.editor.key, 'runs');
+    const { page } = visited;
+    const row = (...words: string[]) =>
+      words.reduce((rows, hasText) => rows.filter({ hasText }), page.getByRole('row'));
+    await row(failing, 'Out of paper').waitFor();
+    await row(id, 'replay', 'All is well').waitFor();
+    await page.getByLabel('Origin').selectOption('direct');
+    await row(id, 'replay').waitFor({ state: 'detached' });
+    await row(id, 'All is well').waitFor();
+    await page.getByLabel('Origin').selectOption('child');
+    await page.getByRole('heading', { name: 'No run matches' }).waitFor();
+    await page.getByRole('link', { name: 'Clear the filters' }).click();
+    await row(id, 'replay').getByRole('checkbox').check();
+    await row(failing).getByRole('checkbox').check();
+    await page.getByRole('button', { name: 'Compare' }).click();
+    await page.getByRole('heading', { name: 'Compare' }).waitFor();
+    await page.goto(address(`runs/${source}`));
+    await page.getByRole('button', { name: 'More actions' }).click();
+    await page.getByRole('menuitem', { name: 'Compare with …' }).click();
+    await page.getByRole('region', { name: 'Its source and its forks' }).getByRole('link').click();
+    await page.waitForURL(/compare/);
+    await page.getByText(replay.runId).first().waitFor();
+    expect(unexpected(visited)).toEqual([]);
+  });
+
+  it('an unknown run is named, with a way back to the list', async () => {
+    const { page } = await enter(KEYS.editor.key, 'runs/run-00000000000000000000');
+    await page.getByRole('heading', { name: 'There is no such run' }).waitFor();
+    await page.getByText('run-00000000000000000000').waitFor();
+    await page.getByRole('link', { name: 'Show all runs' }).click();
+    await page.getByRole('heading', { name: 'Runs' }).waitFor();
   });
 
   it('the keyboard goes everywhere', async () => {
@@ -167,9 +240,14 @@ describe('the console', () => {
     const { page } = await enter(KEYS.viewer.key, 'runs');
     await page.getByRole('row').nth(1).waitFor();
     expect(await page.getByRole('button', { name: 'Start run' }).count()).toBe(0);
-    expect(await page.getByRole('checkbox', { name: /^Choose/ }).count()).toBe(0);
+    await page
+      .getByRole('checkbox', { name: /^Choose/ })
+      .first()
+      .check();
+    await page.getByText('1 chosen').waitFor();
+    expect(await page.getByRole('button', { name: 'Cancel' }).count()).toBe(0);
     await page.goto(address(`runs/${runId}?node=escalate`));
-    await page.getByRole('heading', { name: 'Feedback' }).waitFor();
+    await page.getByRole('heading', { name: 'Feedback', exact: true }).waitFor();
     for (const name of [/^Cancel/, /^Pause/, /^Start like/, /^Fork/, /^Rate/, /^Flag/]) {
       expect(await page.getByRole('button', { name }).count(), String(name)).toBe(0);
     }
@@ -237,16 +315,17 @@ describe('the console', () => {
     expect(await misfits(page, WIDTHS)).toEqual([]);
     for (const tab of ['events', 'state', 'timeline']) {
       await page.setViewportSize(WINDOW);
-      await page.goto(address(`runs/${runId}?node=escalate&tab=${tab}`));
+      await go(page, `runs/${runId}?node=escalate&tab=${tab}`);
+      await page.locator(`[role=tabpanel][aria-label=${tab}]`).waitFor();
       await page.locator('.react-flow__node').first().waitFor();
-      await page.getByRole('heading', { name: 'Feedback' }).waitFor();
+      await page.getByRole('heading', { name: 'Feedback', exact: true }).waitFor();
       expect(await barriers(page), tab).toEqual([]);
       if (tab === 'timeline') await shootBoth(page, 'run');
       expect(await misfits(page, WIDTHS), tab).toEqual([]);
       if (tab === 'timeline') await shoot(page, 'run-phone');
     }
     await page.setViewportSize(WINDOW);
-    await page.goto(address('runs?start=support-triage'));
+    await go(page, 'runs?start=support-triage');
     await page.getByLabel('subject').waitFor();
     expect(await barriers(page)).toEqual([]);
   });

@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { barriers, launchBrowser, misfits } from '../support/browser.ts';
-import { enter, PAYLOAD, PAYLOADS, unexpected } from '../support/console.ts';
+import { enter, PAYLOAD, PAYLOADS, passUndo, unexpected } from '../support/console.ts';
 import { register, workflow } from '../support/definitions.ts';
 import {
   evaluations,
@@ -149,7 +149,7 @@ describe('the goal pages', () => {
     await page.getByLabel('A note for the next runs').waitFor();
     await page.keyboard.press('Enter');
     await page.keyboard.type('Look twice');
-    await page.keyboard.press('Control+Enter');
+    await passUndo(page, () => page.keyboard.press('Control+Enter'));
     await reaches(api(), id, 'active');
     expect((await evaluations(api(), id)).note.text).toBe('Look twice');
   });

@@ -2,7 +2,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Api } from '../support/api.ts';
 import { barriers, launchBrowser, misfits } from '../support/browser.ts';
-import { enter, PAYLOAD, PAYLOADS, unexpected } from '../support/console.ts';
+import { enter, PAYLOAD, PAYLOADS, passUndo, undo, unexpected } from '../support/console.ts';
 import { freshFolder } from '../support/database.ts';
 import { fixed, register, workflow } from '../support/definitions.ts';
 import { freePort } from '../support/free-port.ts';
@@ -61,6 +61,9 @@ describe('the inbox page', () => {
     await page.keyboard.press('g');
     await page.keyboard.press('i');
     await question(page).getByRole('heading', { name: 'Send the first letter' }).waitFor();
+    expect(await row(page, 'Send the first letter').innerText()).toMatch(
+      new RegExp(`Ada\\s+Answer · .+ › gate[^]*Run …${first.runId.slice(-6)} by editor-of-alpha`),
+    );
     expect(await page.title()).toMatch(/^\(\d+\) Capstan$/);
     await page.keyboard.press('j');
     await question(page).getByRole('heading', { name: 'Send the second letter' }).waitFor();
@@ -70,8 +73,10 @@ describe('the inbox page', () => {
     await question(page).getByRole('heading', { name: 'Send the second letter' }).waitFor();
     await page.keyboard.press('r');
     await page.keyboard.type('Wrong customer');
-    await page.keyboard.press('Enter');
-    await row(page, 'Send the second letter').waitFor({ state: 'detached' });
+    await passUndo(page, async () => {
+      await page.keyboard.press('Enter');
+      await row(page, 'Send the second letter').waitFor({ state: 'detached' });
+    });
     expect(await answerTo(first.runId)).toMatchObject({
       resumeValue: { action: 'accept' },
       resolvedBy: 'editor-of-alpha',
@@ -85,11 +90,12 @@ describe('the inbox page', () => {
   it('an answer can be undone before it is sent', async () => {
     const { runId, item } = await waiting(approval('gate', { title: 'Delete the archive' }));
     const { page } = await open(KEYS.editor.key, `inbox?item=${item}`);
-    await question(page)
-      .getByRole('button', { name: /^Approve/ })
-      .click();
-    await row(page, 'Delete the archive').waitFor({ state: 'detached' });
-    await page.getByRole('button', { name: 'Undo' }).click();
+    const approve = question(page).getByRole('button', { name: /^Approve/ });
+    await approve.waitFor();
+    await undo(page, async () => {
+      await approve.click();
+      await row(page, 'Delete the archive').waitFor({ state: 'detached' });
+    });
     await row(page, 'Delete the archive').click();
     await question(page)
       .getByRole('button', { name: /^Reject/ })
@@ -110,7 +116,7 @@ describe('the inbox page', () => {
     await page.keyboard.press('Control+Enter');
     await page.getByText('This must be number.').waitFor();
     await page.getByLabel('priority').fill('3');
-    await page.keyboard.press('Control+Enter');
+    await passUndo(page, () => page.keyboard.press('Control+Enter'));
     const editedArtifactData = { subject: 'Good day', priority: 3, tags: ['a', 'c'], author: { name: 'Ada' } };
     expect(await answerTo(runId)).toMatchObject({ resumeValue: { action: 'edit-accept', editedArtifactData } });
   });
@@ -132,7 +138,7 @@ describe('the inbox page', () => {
     await page.getByText('Fill this in.').waitFor();
     await page.getByLabel('How many?').fill('7');
     await page.getByLabel('Why?').fill('Because');
-    await page.keyboard.press('Control+Enter');
+    await passUndo(page, () => page.keyboard.press('Control+Enter'));
     const answers = { colour: 'blue', count: 7, why: 'Because' };
     expect(await answerTo(runId)).toMatchObject({ resumeValue: { answers } });
   });
@@ -149,7 +155,7 @@ describe('the inbox page', () => {
     const { page } = await open(KEYS.editor.key, `inbox?item=${item}`);
     await page.getByLabel('Signed').check();
     await page.getByLabel('By whom (optional)').fill('Ada');
-    await page.keyboard.press('Control+Enter');
+    await passUndo(page, () => page.keyboard.press('Control+Enter'));
     expect(await answerTo(runId)).toMatchObject({ resumeValue: { signed: true, by: 'Ada' } });
   });
 
@@ -159,7 +165,7 @@ describe('the inbox page', () => {
     const { runId, item } = await waiting(gate);
     const { page } = await open(KEYS.reviewer.key, `inbox?item=${item}`);
     await page.getByText(artifactHash).waitFor();
-    await page.keyboard.press('a');
+    await passUndo(page, () => page.keyboard.press('a'));
     await until(
       () => eventsOf(host.as('editor'), runId, 'approval.granted'),
       (events) => events.length === 1,
@@ -216,9 +222,8 @@ describe('the inbox page', () => {
     await question(page).getByText('Look at the tone').waitFor();
     await page.keyboard.press('4');
     await question(page).getByText('4 of 5', { exact: true }).waitFor();
-    await question(page)
-      .getByRole('button', { name: /Mark as reviewed/ })
-      .click();
+    const reviewed = question(page).getByRole('button', { name: /Mark as reviewed/ });
+    await passUndo(page, () => reviewed.click());
     const { annotations } = await until(
       async () => (await editor.get(`/v1/runs/${runId}/annotations`)).body,
       (body) => body.annotations.length === 3,

@@ -2,14 +2,15 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SECTIONS } from '../../console/operations/search.ts';
 import { barriers, launchBrowser, misfits } from '../support/browser.ts';
-import { enter, PAYLOADS, unexpected } from '../support/console.ts';
+import { enter, go, PAYLOADS, passPoll, unexpected } from '../support/console.ts';
 import { node, register, unique, workflow } from '../support/definitions.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
 import { shoot } from '../support/screenshots.ts';
+import { until } from '../support/until.ts';
 
 /** Operations and quality in a real browser, against a real host. */
 
-const WIDTHS = [1024, 1440];
+const WIDTHS = [390, 1024, 1440];
 
 describe('the operations and quality pages', () => {
   let host: TestHost;
@@ -144,8 +145,14 @@ describe('the operations and quality pages', () => {
     await page.getByRole('region', { name: 'Address' }).getByText('/v1/host/capstan/hooks/').waitFor();
     await page.getByRole('button', { name: 'Make a secret' }).click();
     await page.getByText('Copy it now').waitFor();
-    const [{ url }] = (await host.as('owner').get('/v1/host/capstan/triggers')).body.items;
+    const [{ id, url }] = (await host.as('owner').get('/v1/host/capstan/triggers')).body.items;
     for (const body of ['{}', '{"a":1}']) await fetch(url, { method: 'POST', body });
+    // The host notes refused requests after it has answered them.
+    await until(
+      async () => (await host.as('owner').get(`/v1/host/capstan/triggers/${id}/deliveries`)).body.items,
+      (items) => items[0]?.count === 2,
+    );
+    await passPoll(page);
     await page.getByRole('cell', { name: '✕ refused × 2' }).waitFor();
     await page.getByRole('cell', { name: 'signature_invalid' }).waitFor();
     expect(await barriers(page)).toEqual([]);
@@ -161,6 +168,7 @@ describe('the operations and quality pages', () => {
     await page.getByText('✕ none has asked yet').waitFor();
     await page.getByRole('region', { name: 'Open attempts' }).getByText('◐ waiting').waitFor();
     await host.as('owner').post('/v1/host/capstan/workers/tasks:claim', { types: ['acme.fetch'], worker: 'blue' });
+    await passPoll(page);
     await page.getByText('● in hand').waitFor();
     await page.getByRole('cell', { name: 'blue' }).waitFor();
     await page.getByRole('link', { name: 'fetch', exact: true }).click();
@@ -256,13 +264,14 @@ describe('the operations and quality pages', () => {
   it('bars nobody in either theme, and fits every window', async () => {
     const { page } = await open(KEYS.owner.key, 'operations');
     for (const section of SECTIONS) {
-      await page.goto(`${host.url}/console/operations?section=${section}`);
-      await page.locator('[role=tabpanel] h2').first().waitFor();
-      if (['host', 'audit', 'keys'].includes(section)) await page.locator('table, dl').first().waitFor();
+      await go(page, `operations?section=${section}`);
+      const part = page.locator(`[role=tabpanel][aria-label=${section}]`);
+      await part.locator('h2').first().waitFor();
+      if (['host', 'audit', 'keys'].includes(section)) await part.locator('table, dl').first().waitFor();
       expect(await misfits(page, WIDTHS), section).toEqual([]);
       expect(await barriers(page), section).toEqual([]);
     }
-    await page.goto(`${host.url}/console/quality`);
+    await go(page, 'quality');
     await page.locator('canvas').first().waitFor();
     await page.getByRole('region', { name: 'By time' }).first().waitFor();
     expect(await misfits(page, WIDTHS), 'quality').toEqual([]);

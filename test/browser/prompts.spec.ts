@@ -2,7 +2,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { barriers, launchBrowser, misfits } from '../support/browser.ts';
 import { enter, PAYLOADS, unexpected } from '../support/console.ts';
-import { node, register, unique, workflow } from '../support/definitions.ts';
+import { fixed, node, register, unique, workflow } from '../support/definitions.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
 import { ModelServer } from '../support/model-server.ts';
 import { shootBoth } from '../support/screenshots.ts';
@@ -49,7 +49,7 @@ describe('the playground', () => {
     const visited = await open(KEYS.editor.key, 'operations?section=prompts');
     const { page } = visited;
     const templateId = unique('greeting');
-    await page.getByRole('link', { name: 'New prompt' }).click();
+    await page.getByRole('button', { name: 'New prompt' }).click();
     await page.getByLabel('Id', { exact: true }).fill('Not an id');
     await page.getByLabel('Prompt', { exact: true }).fill('Hello {{name}}');
     await page.getByRole('button', { name: 'Save as 1.0.0' }).click();
@@ -62,6 +62,11 @@ describe('the playground', () => {
     await page.waitForURL(/console\/prompts\//);
     await page.getByLabel('Prompt', { exact: true }).fill('Good day {{name}}');
     await page.getByLabel('name', { exact: true }).fill('Ada');
+    expect(await page.getByLabel('Compared with version').locator('option').allInnerTexts()).toEqual([
+      expect.stringMatching(/^1\.0\.0, /),
+    ]);
+    await page.getByLabel('Provider').selectOption('acme');
+    await page.getByLabel('Model').selectOption('echo');
     await page.getByRole('button', { name: 'Ask both' }).click();
     await page.getByRole('region', { name: 'As it is here' }).getByText('You said: Good day Ada').waitFor();
     await page.getByRole('region', { name: 'Version 1.0.0' }).getByText('You said: Hello Ada').waitFor();
@@ -116,6 +121,32 @@ describe('the playground', () => {
     await page.getByRole('region', { name: 'Result' }).getByText('Hello Ada').waitFor();
     expect((await editor.get(`/v1/host/capstan/workflows/${id}/versions`)).body.items).toHaveLength(1);
     expect(unexpected(visited)).toEqual([]);
+  });
+
+  it('the models and prompts that the host knows are offered where a node takes them', async () => {
+    const templateId = await prompt('Answer {{question}}');
+    const judge = node('judge', 'vendor.capstan.judge', {
+      inputs: { rubric: fixed('Is it kind?') },
+      position: { x: 0, y: 200 },
+    });
+    const id = await register(host.as('editor'), workflow([node('ask', 'core.ai.callPrompt'), judge]));
+    const { page } = await open(KEYS.editor.key, `workflows/${id}/edit`);
+    await page.locator('.react-flow__node', { hasText: 'ask' }).click();
+    const offered = async (label: string) => {
+      const field = page.getByLabel(label, { exact: true }).and(page.locator('[list]'));
+      const list = await field.getAttribute('list');
+      await page.locator(`datalist[id="${list}"] option`).first().waitFor({ state: 'attached' });
+      return page
+        .locator(`datalist[id="${list}"] option`)
+        .evaluateAll((all) => all.map((each) => each.getAttribute('value')));
+    };
+    expect(await offered('model')).toContain('echo');
+    expect(await offered('provider')).toContain('acme');
+    expect(await offered('userPromptRef')).toContain(`prompt:${templateId}@1.0.0`);
+    await page.locator('.react-flow__node', { hasText: 'judge' }).click();
+    await page.getByLabel('userPromptRef').waitFor({ state: 'detached' });
+    expect(await offered('model')).toContain('echo');
+    expect(await offered('provider')).toContain('acme');
   });
 
   it('bars nobody in either theme, and fits every window', async () => {

@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { barriers, launchBrowser, misfits } from '../support/browser.ts';
-import { enter, PAYLOAD, unexpected } from '../support/console.ts';
+import { enter, PAYLOAD, passUndo, unexpected } from '../support/console.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
 import { drafted, evidenceOf, INSTALLED, revise, stateOf, template } from '../support/proposals.ts';
 import { shootBoth } from '../support/screenshots.ts';
@@ -137,7 +137,7 @@ describe('the proposal pages', () => {
       .getByRole('region', { name: 'Item' })
       .getByRole('button', { name: /^Apply/ })
       .waitFor();
-    await visited.page.keyboard.press('a');
+    await passUndo(visited.page, () => visited.page.keyboard.press('a'));
     await until(
       () => stateOf(host.as('editor'), id),
       (state) => state === 'applied',

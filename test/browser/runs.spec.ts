@@ -1,14 +1,17 @@
-import type { Browser } from 'playwright-core';
+import type { Browser, Locator } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { launchBrowser } from '../support/browser.ts';
-import { enter } from '../support/console.ts';
+import { barriers, launchBrowser } from '../support/browser.ts';
+import { enter, go } from '../support/console.ts';
 import { freshFolder } from '../support/database.ts';
 import { line, node, register, workflow } from '../support/definitions.ts';
 import { freePort } from '../support/free-port.ts';
 import { KEYS, startTestHost } from '../support/host.ts';
+import { until } from '../support/until.ts';
 
 /** A run page that outlives the host, and one of a long run. */
 
+/** The console asks a host that is away again after this at the latest. */
+const LONGEST_PAUSE_MS = 5_000;
 /** Each node has two events at least. */
 const NODES = 2_500;
 
@@ -28,12 +31,26 @@ describe('the run page', () => {
     const runId = await first.as('editor').run(id);
     const { page } = await enter(browser, first.url, KEYS.editor.key, `runs/${runId}`);
     await page.locator('header [data-state=waiting-approval]').waitFor();
+    const question = page.getByRole('heading', { name: 'Go on?' });
+    await question.waitFor();
+    const stale = page.getByText(/The host has not answered since \d\d:\d\d:\d\d/);
+    expect(await stale.count()).toBe(0);
     await first.stop();
+    await stale.waitFor();
+    expect(await question.isVisible()).toBe(true);
+    expect(await barriers(page)).toEqual([]);
     const second = await first.another();
+    await page.clock.fastForward(LONGEST_PAUSE_MS);
+    await stale.waitFor({ state: 'detached' });
     try {
       expect(second.url).toBe(first.url);
       await second.as('editor').post(`/v1/runs/${runId}/interrupts/gate`, { resumeValue: { action: 'accept' } });
-      await page.locator('header [data-state=completed]').waitFor();
+      // What pauses before it asks again may have begun to do so after the clock was put forward.
+      const completed = page.locator('header [data-state=completed]');
+      await until(async () => {
+        await page.clock.fastForward(LONGEST_PAUSE_MS);
+        return completed.isVisible();
+      }, Boolean);
       await page.getByRole('tab', { name: 'Events' }).click();
       const events = await second.as('editor').events(runId);
       await page.getByRole('tab', { name: new RegExp(`Events *${events.length}$`) }).waitFor();
@@ -42,6 +59,33 @@ describe('the run page', () => {
     } finally {
       await second.stop();
       folder.remove();
+    }
+  });
+
+  it('says that the host is gone when a proxy says so, and not when the host is too busy', async () => {
+    const host = await startTestHost('sqlite', undefined);
+    try {
+      const { page } = await enter(browser, host.url, KEYS.editor.key, 'runs');
+      await page.getByRole('heading', { name: 'No runs yet' }).waitFor();
+      const refuseAll = (contentType: string, body: string) =>
+        page.route('**/v1/**', (route) => route.fulfill({ status: 503, contentType, body }));
+      const isShown = (shown: Locator) =>
+        until(async () => {
+          // The client asks a few times more before the page says what it was told.
+          await page.clock.fastForward(LONGEST_PAUSE_MS);
+          return shown.isVisible();
+        }, Boolean);
+      const stale = page.getByText('The host has not answered since');
+      const refusal = { error: 'service_unavailable', message: 'The host is too busy. Try again.' };
+      await refuseAll('application/json; charset=utf-8', JSON.stringify(refusal));
+      await go(page, 'proposals');
+      await isShown(page.getByText(refusal.message));
+      expect(await stale.isVisible()).toBe(false);
+      await refuseAll('text/html', '<h1>503 Service Unavailable</h1>');
+      await page.getByRole('button', { name: 'Try again' }).click();
+      await isShown(stale);
+    } finally {
+      await host.stop();
     }
   });
 

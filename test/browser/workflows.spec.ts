@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { barriers, launchBrowser, misfits } from '../support/browser.ts';
-import { enter, PAYLOAD, PAYLOADS, unexpected } from '../support/console.ts';
+import { enter, go, PAYLOAD, PAYLOADS, unexpected } from '../support/console.ts';
 import { edge, fixed, node, register, unique, workflow } from '../support/definitions.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
 import { shootBoth } from '../support/screenshots.ts';
@@ -48,15 +48,16 @@ describe('the workflow pages', () => {
     await page.getByRole('button', { name: 'Add variable' }).click();
     await page.getByLabel('Name of variable 1').fill('subject');
     await add(page, 'core.identity');
-    await page.getByRole('button', { name: 'Add input' }).click();
+    await page.getByRole('button', { name: 'Add input', exact: true }).click();
     await page.getByLabel('Name of input 1').fill('subject');
     await page.getByLabel('Source of subject').selectOption('variable');
     await page.getByLabel('Variable of subject').selectOption('subject');
     await add(page, 'core.openwop.data.string-format');
-    await page.getByRole('button', { name: 'Add input' }).click();
-    await page.getByLabel('Name of input 1').fill('template');
+    await page.getByText('A required input is missing: template.').waitFor();
+    await page.getByText('template *').waitFor();
+    await page.getByRole('button', { name: 'Add input template' }).click();
     await page.getByLabel('Value of template').fill('About {{ subject }}');
-    await page.getByRole('button', { name: 'Add input' }).click();
+    await page.getByRole('button', { name: 'Add input', exact: true }).click();
     await page.getByLabel('Name of input 2').fill('subject');
     await page.getByLabel('Source of subject').selectOption('connection');
     await page.getByLabel('Node of subject').selectOption('identity');
@@ -66,7 +67,7 @@ describe('the workflow pages', () => {
     await problems.getByText('is missing').waitFor();
     expect(await page.getByRole('button', { name: 'Save', exact: true }).isDisabled()).toBe(true);
     await page.getByLabel('name (required)').fill('subject');
-    await page.getByRole('button', { name: 'Add input' }).click();
+    await page.getByRole('button', { name: 'Add input', exact: true }).click();
     await page.getByLabel('Source of value').selectOption('expression');
     await page.locator('.cm-content[aria-label="Expression of value"]').fill('nodes["string-format"].text');
     await problems.getByText('The host would take this as it is.').waitFor();
@@ -231,16 +232,17 @@ describe('the workflow pages', () => {
       ['workflow', `workflows/${triage}`, '.react-flow__node'],
       ['versions', `workflows/${id}?view=versions`, '.cm-merge-b'],
       ['workflow-runs', `workflows/${triage}?view=runs`, 'tbody tr'],
-      ['definition', `workflows/${triage}?view=definition`, '[role=tabpanel]'],
+      ['definition', `workflows/${triage}?view=definition`, '[role=tabpanel][aria-label=definition]'],
       ['editor', `workflows/${triage}/edit`, '.react-flow__node'],
-      ['new-workflow', 'new-workflow', '[aria-label=Catalogue] button'],
+      ['new-workflow', 'new-workflow', 'h1:text("New workflow")'],
     ] as const) {
-      await page.goto(`${host.url}/console/${rest}`);
+      await go(page, rest);
       await page.locator(wait).first().waitFor();
       if (name === 'editor') await page.locator('.react-flow__node').first().click();
       expect(await barriers(page), name).toEqual([]);
       await shootBoth(page, name);
-      expect(await misfits(page, [1024, 1440]), name).toEqual([]);
+      expect(await misfits(page, [390, 1024, 1440]), name).toEqual([]);
+      await page.setViewportSize({ width: 1440, height: 900 });
     }
   });
 });

@@ -18,8 +18,11 @@ import {
   acquireScope,
   advanceRun,
   childRuns,
+  FORKED_RUNS,
   findRun,
+  forksAmong,
   insertEvents,
+  insertFork,
   insertRun,
   insertTags,
   listRuns,
@@ -225,7 +228,7 @@ export function storeContract(name: string, open: OpenStore): void {
         const rows = [
           { ...run('run-a'), status: 'completed' },
           { ...run('run-b'), workflow_id: 'other' },
-          { ...run('run-c'), status: 'completed' },
+          { ...run('run-c'), status: 'completed', parent_run_id: 'run-a', parent_node_id: 'do' },
           { ...run('run-d'), tenant: 'beta' },
           { ...run('run-0'), status: 'failed', ended_at: 1 },
           { ...run('run-1'), status: 'failed', ended_at: 1, workflow_id: 'other' },
@@ -246,6 +249,14 @@ export function storeContract(name: string, open: OpenStore): void {
         expect(await ids({ workflowId: 'other', status: 'running' })).toEqual(['run-b']);
         expect(await ids({ tag: 'odd \u0000 tag' })).toEqual(['run-b']);
         expect(await ids({ tag: 'y' })).toEqual([]);
+        const fork = { run_id: 'run-b', source_run_id: 'run-a', mode: 'branch', is_preview: 1 };
+        await commit([insertFork('alpha', fork)]);
+        expect(await store.read(forksAmong('alpha', ['run-a', 'run-b']))).toEqual([fork]);
+        expect(await store.read(forksAmong('beta', ['run-b']))).toEqual([]);
+        const amongForks = (isWanted: boolean) => [{ select: FORKED_RUNS, isWanted }];
+        expect(await ids({ isChild: true })).toEqual(['run-c']);
+        expect(await ids({ among: amongForks(true) })).toEqual(['run-b']);
+        expect(await ids({ isChild: false, among: amongForks(false) })).toEqual(['run-a', 'run-1', 'run-0']);
       });
 
       it('lets one live run have a scope', async () => {

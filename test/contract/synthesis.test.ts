@@ -90,12 +90,37 @@ describe.each(Object.keys(STORES))('reading for habits on %s', (kind) => {
     await plant('alpha');
     await plantOther();
     expect(await collector().collect({ tenant: 'alpha' })).toBe(RUNS);
-    expect(mostRowsAtOnce).toBeLessThanOrEqual(2_000);
+    expect(mostRowsAtOnce).toBeLessThanOrEqual(500);
     const eventsBefore = eventsRead;
     expect(eventsBefore).toBeGreaterThan(RUNS);
     expect(await collector().collect({ tenant: 'alpha' })).toBe(0);
     expect(eventsRead).toBe(eventsBefore);
     expect(await readRuns()).toBe(RUNS);
+  });
+
+  it('has all events of a long run, and of the runs after it', async () => {
+    await plant('alpha');
+    const [long] = await store.read<{ run_id: string; body: string }>(
+      sql(`SELECT run_id, body FROM events JOIN runs USING (run_id)
+           WHERE type = 'node.started' AND status = 'completed' ORDER BY run_id LIMIT 1`),
+    );
+    const event = JSON.parse(long!.body);
+    const added = Array.from({ length: 1_200 }, (_, index) => {
+      const payload = { ...event.payload, nodeId: `added-${index}` };
+      return {
+        sql: 'INSERT INTO events (run_id, sequence, type, body) VALUES ($1, $2, $3, $4)',
+        params: [long!.run_id, 1_000 + index, event.type, JSON.stringify({ ...event, payload })],
+      };
+    });
+    expect(await store.commit(added)).toMatchObject({ committed: true });
+    expect(await collector().collect({ tenant: 'alpha' })).toBe(RUNS);
+    expect(mostRowsAtOnce).toBe(500);
+    const shapes = await store.read<{ run_id: string; nodes: string }>(
+      sql(`SELECT run_id, nodes FROM synthesis_runs JOIN synthesis_shapes USING (tenant, shape)`),
+    );
+    const nodesOf = new Map(shapes.map(({ run_id, nodes }) => [run_id, JSON.parse(nodes) as string[]]));
+    expect(nodesOf.get(long!.run_id)!.filter((id) => id.startsWith('added-'))).toHaveLength(1_200);
+    expect([...nodesOf.values()].every((nodes) => nodes.length > 0)).toBe(true);
   });
 
   it('by several at once counts everything once', async () => {

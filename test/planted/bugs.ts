@@ -146,9 +146,9 @@ export const PLANTED: readonly PlantedBug[] = [
   },
   {
     name: 'an effect does not wait until its node is recorded',
-    file: 'src/runtime/attempts.ts',
-    text: "if (seam === 'tool') return committed().then(() => this.#mayUseTools() ?? perform({}));",
-    bug: "if (seam === 'tool') return Promise.resolve().then(() => this.#mayUseTools() ?? perform({}));",
+    file: 'src/runtime/effects/effect-calls.ts',
+    text: '    await this.#options.committed();\n    checkTools(this.#options.current());',
+    bug: '    checkTools(this.#options.current());',
     layer: 'unit',
     test: 'src/runtime/drive.test.ts',
   },

@@ -36,7 +36,7 @@ export class Api {
     return this.request('POST', path, body, headers);
   }
 
-  async request(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+  request(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
     const isText = typeof body === 'string';
     const sent = {
       method,
@@ -47,8 +47,7 @@ export class Api {
       },
       body: body === undefined || isText ? body : JSON.stringify(body),
     };
-    const answer = await send(this.url + path, sent, (received) => isEndless(path, received));
-    return { ...answer, body: parse(answer.text) };
+    return send(this.url + path, sent, (received) => isEndless(path, received));
   }
 
   /** Starts a run and gives its id. */
@@ -113,14 +112,6 @@ export class Api {
 
   #credential(): Record<string, string> {
     return this.#key === undefined ? {} : { authorization: `Bearer ${this.#key}` };
-  }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }
 

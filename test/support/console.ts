@@ -1,4 +1,4 @@
-import type { Browser, BrowserContextOptions } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { onTestFinished } from 'vitest';
 import { newPage, type Visit, type WatchedPage } from './browser.ts';
 
@@ -56,6 +56,12 @@ export const PAYLOAD = PAYLOADS.toSorted(
 ).join(' ');
 
 const WINDOW = { width: 1280, height: 720 };
+/** As long as the console waits for an undo, and a little more. */
+const UNDO_MS = 5_100;
+/** A clock can be stopped only at a time that has not come yet. No test takes longer. */
+const HEADROOM_MS = 60_000;
+/** As long as the console waits between two questions, and a little more. */
+const POLL_MS = 5_100;
 
 /** The windows of each browser, by who looks through them and how; a window is open for one test at a time. */
 const windows = new WeakMap<Browser, Map<string, Promise<WatchedPage>>>();
@@ -93,9 +99,72 @@ export async function enter(
 function windowOf(browser: Browser, who: string, options: BrowserContextOptions): Promise<WatchedPage> {
   const known = windows.get(browser) ?? new Map<string, Promise<WatchedPage>>();
   windows.set(browser, known);
-  const window = known.get(who) ?? newPage(browser, options);
+  const window = known.get(who) ?? newWindow(browser, options);
   known.set(who, window);
   return window;
+}
+
+/** A window whose clock a test can put forward. Until then its time passes as it does everywhere. */
+async function newWindow(browser: Browser, options: BrowserContextOptions): Promise<WatchedPage> {
+  const window = await newPage(browser, options);
+  await window.page.clock.install();
+  return window;
+}
+
+/** Goes to another page of the console as a link does, without loading everything anew. */
+export async function go(page: Page, rest: string): Promise<void> {
+  await page.evaluate(`history.pushState(null, '', new URL(${JSON.stringify(rest)}, document.baseURI))`);
+}
+
+/** Loads a page again, and waits until it is told what happens from now on. */
+export async function reloadWithFeed(page: Page): Promise<void> {
+  const url = page.url();
+  // The answer to a question of the page before would be taken for that of the new one.
+  await page.goto('about:blank');
+  const feed = page.waitForResponse((response) => response.url().endsWith('/v1/host/capstan/events'));
+  await page.goto(url);
+  await feed;
+}
+
+/**
+ * Does something that can be undone, and lets the time pass in which it can be: the page sends it now. The clock stands
+ * still meanwhile, so the time cannot pass by itself while a busy machine looks for the notice.
+ */
+export async function passUndo(page: Page, act: () => Promise<void>): Promise<void> {
+  await whileHeld(page, async () => {
+    await act();
+    await undoButton(page).waitFor();
+    await page.clock.fastForward(UNDO_MS);
+  });
+}
+
+/** Does something and undoes it before the page sends it, however busy the machine is. */
+export async function undo(page: Page, act: () => Promise<void>): Promise<void> {
+  await whileHeld(page, async () => {
+    await act();
+    await undoButton(page).click();
+  });
+}
+
+/** The one for what was done last. */
+function undoButton(page: Page): Locator {
+  return page.getByRole('button', { name: 'Undo' }).last();
+}
+
+/** Stops the clock of a page for a while. What the page then reads from the host is not shown before the clock goes on. */
+async function whileHeld(page: Page, act: () => Promise<void>): Promise<void> {
+  const now = await page.evaluate<number>('Date.now()');
+  await page.clock.pauseAt(now + HEADROOM_MS);
+  try {
+    await act();
+  } finally {
+    await page.clock.resume();
+  }
+}
+
+/** Lets the time pass after which the page asks the host again for what no stream tells. */
+export async function passPoll(page: Page): Promise<void> {
+  await page.clock.fastForward(POLL_MS);
 }
 
 /** What went wrong on a page, but for what has to. */

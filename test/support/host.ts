@@ -4,10 +4,12 @@ import { loadProject, ownProject, settingsOf } from '../../src/build/projects.ts
 import type { MountedWith } from '../../src/capabilities/index.ts';
 import { type Config, readConfig } from '../../src/config.ts';
 import { startHost } from '../../src/host.ts';
+import { threadedSchemaValidator } from '../../src/runtime/validation/schema-threads.ts';
+import type { SchemaValidator } from '../../src/runtime/validation/schema-validator.ts';
 import { databaseFile } from '../../src/store/sqlite-folder.ts';
 import { type Clock, CorrectedClock } from '../../src/system/clock.ts';
 import type { Log } from '../../src/system/log.ts';
-import { realClock, realIds } from '../../src/system/real.ts';
+import { realClock, realIds, realLog } from '../../src/system/real.ts';
 import { Api } from './api.ts';
 import { freshDatabase, freshFolder, migratedDatabase } from './database.ts';
 import { recorder } from './recorder/recorder.ts';
@@ -46,7 +48,7 @@ export interface TestHost {
   readonly anonymous: Api;
   /** Speaks with the key that a first start without configured keys made. */
   readonly firstOwner: Api;
-  /** The warnings and errors that it has logged so far, each in a line. */
+  /** What it has logged so far, each in a line: warnings and errors, if its settings do not ask for more. */
   output(): string;
   /** Where its store is, for tests that look at what is kept. */
   readonly config: Config;
@@ -98,24 +100,48 @@ export async function storeSettings(kind: StoreKind, folder: () => string): Prom
   return { CAPSTAN_DATA: path };
 }
 
-/** Starts a host in this process with the settings of an environment, on top of those that hosts in processes of their own get. */
+/**
+ * Starts a host in this process with the settings of an environment, on top of those that hosts in processes of their own
+ * get. If they ask for a log, it is written as such a process writes it.
+ */
 export async function startHostWith(environment: Readonly<Record<string, string>>): Promise<TestHost> {
   const settings = { ...HOST_SETTINGS, CAPSTAN_LOG: 'silent', ...environment };
   const { projectFolder, sharedTenant = 'default' } = readConfig({}, settings);
   const project = projectFolder === undefined ? undefined : await loadProject(projectFolder);
   const config = readConfig({}, settings, [], project && settingsOf(project));
   const extra = project ? [ownProject(project, sharedTenant)] : [];
-  return start({ ...config, samples: false }, () => {}, new CorrectedClock(realClock), extra);
+  const log = environment.CAPSTAN_LOG === undefined ? collectedLog() : await writtenLog(config.logLevel);
+  return start({ ...config, samples: false }, () => {}, new CorrectedClock(realClock), extra, log);
 }
 
-function collectingLog(warnings: string[]): Log {
+/** A log, and what was written to it. */
+interface ReadableLog {
+  readonly log: Log;
+  readonly lines: readonly string[];
+}
+
+function collectedLog(): ReadableLog {
+  const lines: string[] = [];
   const collect = ({ err }: { err?: unknown }, message: string): void =>
-    void warnings.push([message, ...reasonsOf(err)].join(': '));
-  return { debug: () => {}, info: () => {}, warn: collect, error: collect };
+    void lines.push([message, ...reasonsOf(err)].join(': '));
+  return { log: { debug: () => {}, info: () => {}, warn: collect, error: collect }, lines };
+}
+
+async function writtenLog(level: string): Promise<ReadableLog> {
+  const lines: string[] = [];
+  return { log: await realLog(level, false, { write: (line) => void lines.push(line.trimEnd()) }), lines };
 }
 
 function reasonsOf(error: unknown): string[] {
   return error instanceof Error ? [error.message, ...reasonsOf(error.cause)] : [];
+}
+
+let shared: SchemaValidator | undefined;
+
+/** The validator of all hosts in this process, but for those that weigh tenants: to start its threads takes longer than a host. */
+function sharedSchemas(): SchemaValidator {
+  shared ??= { ...threadedSchemaValidator(realClock), close: async () => {} };
+  return shared;
 }
 
 async function start(
@@ -123,17 +149,17 @@ async function start(
   cleanUp: () => void,
   clock: Clock,
   extra: readonly MountedWith<object>[],
+  { log, lines } = collectedLog(),
 ): Promise<TestHost> {
-  const warnings: string[] = [];
-  const log = collectingLog(warnings);
-  const host = await startHost(config, { clock, ids: realIds(), log }, extra);
+  const schemas = config.tenantWeights.size === 0 ? { schemas: sharedSchemas() } : {};
+  const host = await startHost(config, { clock, ids: realIds(), log, ...schemas }, extra);
   recorder.watch(host.url);
   return {
     url: host.url,
     as: (who) => new Api(host.url, KEYS[who].key),
     anonymous: new Api(host.url),
     firstOwner: new Api(host.url, host.firstKey),
-    output: () => warnings.join('\n'),
+    output: () => lines.join('\n'),
     config,
     another: (overrides = {}, itsClock = clock) => start({ ...config, ...overrides }, () => {}, itsClock, extra),
     stop: async () => {

@@ -94,6 +94,7 @@ export function contextOf(typeId: string, given: Partial<NodeContext> = {}): Nod
     holder: { tenant: 'alpha', workspace: undefined, commit: unexpected, trace: () => undefined },
     sleep: unexpected,
     emit: unexpected,
+    emitShown: unexpected,
     emitStep: unexpected,
     ...given,
   };

@@ -33,7 +33,7 @@ export class Receiver {
   readonly arrivals: Arrival[] = [];
   readonly #server: Server;
   #say: Say = () => 204;
-  #onChange: () => void = () => {};
+  #change = Promise.withResolvers<void>();
 
   private constructor() {
     this.#server = createServer(async (request, response) => {
@@ -46,7 +46,8 @@ export class Receiver {
       if (headers['x-openwop-webhook-id'] !== undefined) recorder.delivery(arrival.body.event);
       const status = this.#say(arrival, response);
       if (status !== undefined) response.writeHead(status).end();
-      this.#onChange();
+      this.#change.resolve();
+      this.#change = Promise.withResolvers();
     });
   }
 
@@ -65,15 +66,17 @@ export class Receiver {
     this.#say = say;
   }
 
-  /** Settles when what arrived so far is enough. */
+  /** Settles when what arrived so far is enough. Several tests can wait at the same time. */
   async until(isEnough: (arrivals: readonly Arrival[]) => boolean): Promise<void> {
-    const timeout = AbortSignal.timeout(PATIENCE_MS);
-    while (!isEnough(this.arrivals)) {
-      await new Promise<void>((resolve, reject) => {
-        this.#onChange = resolve;
-        timeout.onabort = () =>
-          reject(new Error(`not enough arrived: ${this.arrivals.map(({ raw }) => raw).join('\n')}`));
-      });
+    const { promise: isLate, reject } = Promise.withResolvers<never>();
+    const timer = setTimeout(
+      () => reject(new Error(`not enough arrived: ${this.arrivals.map(({ raw }) => raw).join('\n')}`)),
+      PATIENCE_MS,
+    );
+    try {
+      while (!isEnough(this.arrivals)) await Promise.race([this.#change.promise, isLate]);
+    } finally {
+      clearTimeout(timer);
     }
   }
 

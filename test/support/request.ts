@@ -13,6 +13,8 @@ export interface Received {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
+  /** The text as JSON; undefined if it is none. */
+  readonly body: unknown;
 }
 
 const agent = new Agent({ keepAlive: true });
@@ -45,7 +47,7 @@ export function send(url: string, sent: Sent, isEndless: (headers: Headers) => b
       const listener = observe(sent.method, href, { status, type: headers.get('content-type') ?? '' });
       if (isEndless(headers)) {
         incoming.destroy();
-        resolve({ status, headers, text: '' });
+        resolve({ status, headers, text: '', body: undefined });
         return;
       }
       let text = '';
@@ -54,9 +56,9 @@ export function send(url: string, sent: Sent, isEndless: (headers: Headers) => b
         text += chunk;
       });
       incoming.on('end', () => {
-        listener?.chunk(text);
-        listener?.end();
-        resolve({ status, headers, text });
+        const body = parsed(text);
+        listener?.whole(text, body);
+        resolve({ status, headers, text, body });
       });
     });
     outgoing.end(sent.body);
@@ -73,4 +75,13 @@ function headersIn({ rawHeaders }: IncomingMessage): Headers {
   const headers = new Headers();
   for (let at = 0; at < rawHeaders.length; at += 2) headers.append(rawHeaders[at]!, rawHeaders[at + 1]!);
   return headers;
+}
+
+/** A text as JSON; undefined if it is none. */
+export function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

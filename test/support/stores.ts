@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, inject } from 'vitest';
+import { afterAll, beforeAll, describe, inject, type SuiteOptions } from 'vitest';
 import type { MountedWith } from '../../src/capabilities/index.ts';
 import type { Config } from '../../src/config.ts';
 import { type StoreKind, startTestHost, type TestHost } from './host.ts';
@@ -16,6 +16,19 @@ export function onEachStore(
   extra: readonly MountedWith<object>[] = [],
 ): void {
   onStores(STORES, title, scenarios, overrides, extra);
+}
+
+/**
+ * As `onEachStore`, with all scenarios at once, on both stores: for those that mostly wait. None may depend on another, nor
+ * on what it alone has made.
+ */
+export function onStoresAtOnce(
+  title: string,
+  scenarios: Scenarios,
+  overrides: Partial<Config> = {},
+  extra: readonly MountedWith<object>[] = [],
+): void {
+  onStores(STORES, title, scenarios, overrides, extra, { concurrent: true });
 }
 
 /** Runs scenarios in which the store cannot matter, as `onEachStore` does, on the store that `storesFor` gives. */
@@ -47,8 +60,9 @@ function onStores(
   scenarios: Scenarios,
   overrides: Partial<Config>,
   extra: readonly MountedWith<object>[],
+  options: SuiteOptions = {},
 ): void {
-  describe.each(stores)(`${title}, on %s`, (kind) => {
+  describe.each(stores)(`${title}, on %s`, options, (kind) => {
     let host: TestHost | undefined;
     beforeAll(async () => {
       host = await startTestHost(kind, inject('postgresUrl'), overrides, undefined, extra);

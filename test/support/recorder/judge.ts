@@ -1,4 +1,5 @@
 import type { Answer, Frame } from '../api.ts';
+import { parsed } from '../request.ts';
 import type { Check } from './compile.ts';
 import { isDecided } from './exceptions.ts';
 import type { Channel, Operation, OwnDocuments } from './own-documents.ts';
@@ -53,11 +54,11 @@ export class Judge {
     return [`the OpenAPI document has no ${status}`];
   }
 
-  body(head: Head, operation: Operation | undefined, text: string): string[] {
-    if (head.status >= 400) return this.#refusal(head, operation, text);
+  /** What is wrong with a body, given as text and as the JSON that it is. */
+  body(head: Head, operation: Operation | undefined, text: string, body: Body): string[] {
+    if (head.status >= 400) return this.#refusal(head, operation, text, body);
     const isJson = head.type.startsWith('application/json') && head.status !== 304;
     if (operation === undefined || !isJson) return [];
-    const body = parse(text);
     if (body === undefined) return ['the body is no JSON'];
     const own = operation.check(head.status);
     if (own === undefined) return [`the OpenAPI document has no JSON for ${head.status}`];
@@ -73,7 +74,7 @@ export class Judge {
   frame(operation: Operation | undefined, { event, data }: Frame): string[] {
     const channel = CHANNELS[operation?.name ?? ''];
     if (channel === undefined || event === undefined || data === undefined) return [];
-    const value = parse(data);
+    const value: Body = parsed(data);
     if (event === 'batch') return value.flatMap((each: Body) => this.event(each));
     if (channel === 'tenantFeed') return this.#framed(channel, event, value);
     if (event === 'state.snapshot')
@@ -93,9 +94,8 @@ export class Judge {
     ];
   }
 
-  #refusal(head: Head, operation: Operation | undefined, text: string): string[] {
+  #refusal(head: Head, operation: Operation | undefined, text: string, body: Body): string[] {
     if (head.method === 'HEAD' || JSON_RPC.has(operation?.name ?? '')) return [];
-    const body = parse(text);
     if (body === undefined) return [`the refusal is no JSON: ${text.slice(0, 100)}`];
     return [...told('the error envelope', this.#own.envelope, body), ...this.#published('error-envelope', body)];
   }
@@ -118,12 +118,4 @@ function told(by: string, check: Check, value: unknown): string[] {
   return check(value)
     .slice(0, TOLD_MAX)
     .map((problem) => `${by}: ${problem}`);
-}
-
-function parse(text: string): Body {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

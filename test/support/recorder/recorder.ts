@@ -1,4 +1,5 @@
 import type { Frame } from '../api.ts';
+import { parsed } from '../request.ts';
 import { type Head, Judge } from './judge.ts';
 import { type Operation, ownDocuments } from './own-documents.ts';
 import { publishedSchemas } from './published.ts';
@@ -8,6 +9,8 @@ export interface Listener {
   chunk(text: string): void;
   /** The answer has come whole. */
   end(): void;
+  /** Told at once of an answer that has come whole, and of what it is as JSON. */
+  whole(text: string, body: unknown): void;
 }
 
 /** Returns the listener for an answer that begins to come; undefined if it is not recorded. */
@@ -56,7 +59,7 @@ class Recorder {
     this.tally.answers[counted] = (this.tally.answers[counted] ?? 0) + 1;
     return type.startsWith('text/event-stream')
       ? this.#stream(judge, operation, note)
-      : bodyListener((text) => note(judge.body(head, operation, text)));
+      : bodyListener((text, body) => note(judge.body(head, operation, text, body)));
   }
 
   /** An event of a run that was delivered to a webhook. */
@@ -80,16 +83,13 @@ class Recorder {
 
   #stream(judge: Judge, operation: Operation | undefined, note: (problems: string[]) => void): Listener {
     let rest = '';
-    return {
-      chunk: (text) => {
-        const parts = (rest + text).split('\n\n');
-        rest = parts.pop()!;
-        this.tally.frames += parts.length;
-        for (const part of parts.filter((text) => !text.startsWith(':')))
-          note(judge.frame(operation, parseFrame(part)));
-      },
-      end: () => {},
+    const chunk = (text: string): void => {
+      const parts = (rest + text).split('\n\n');
+      rest = parts.pop()!;
+      this.tally.frames += parts.length;
+      for (const part of parts.filter((text) => !text.startsWith(':'))) note(judge.frame(operation, parseFrame(part)));
     };
+    return { chunk, end: () => {}, whole: chunk };
   }
 
   #note(kind: string, path: string, problems: readonly string[]): void {
@@ -100,13 +100,14 @@ class Recorder {
   }
 }
 
-function bodyListener(judge: (text: string) => void): Listener {
+function bodyListener(judge: (text: string, body: unknown) => void): Listener {
   let text = '';
   return {
     chunk: (more) => {
       text += more;
     },
-    end: () => judge(text),
+    end: () => judge(text, parsed(text)),
+    whole: judge,
   };
 }
 

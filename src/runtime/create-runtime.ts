@@ -107,6 +107,5 @@ export function createRuntime({ contributed, nodes, weightOf, storage, ...parts 
     get reactions() {
       return contributed.reactions;
     },
-    provided: new Set(),
   };
 }

@@ -66,12 +66,18 @@ export interface NodeType {
   readonly fansOut?: boolean;
   /** Set if agents may call the node as a tool. */
   readonly tool?: NodeAsTool;
-  /** Ids of capabilities that the host must provide; without them the node fails when it starts. */
-  readonly requires?: readonly string[];
-  /** Events that precede the failure of a node for lack of what its type requires. */
-  explainMissing?(nodeId: string): readonly NewEvent[];
+  /** Set if the host knows the type and cannot run it; the protocol has such a node fail without being started. */
+  readonly lacks?: LackOfCapability;
   /** Called for every attempt, and again after an interrupt, a sleep, a child or a crash. */
   run(context: NodeContext): Outcome | Promise<Outcome>;
+}
+
+/** Why nodes of a type cannot run on this host. */
+interface LackOfCapability {
+  /** The id of the capability, which the error names. */
+  readonly capability: string;
+  /** Events that precede the failure of a node. */
+  reasons?(nodeId: string): readonly NewEvent[];
 }
 
 /** What agents and those who allow them know of a node that is a tool. */

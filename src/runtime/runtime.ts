@@ -58,8 +58,6 @@ export interface Runtime {
   readonly tracing: Tracing | undefined;
   /** Writes that capabilities add to every append. */
   readonly reactions: readonly Reaction[];
-  /** Ids of the capabilities that node types may require. */
-  readonly provided: ReadonlySet<string>;
   /** Upper bounds of the limits of every run. */
   readonly limits: { readonly maxNodeExecutions: number; readonly maxRunDurationMs: number };
   /** How much each run may hold. */

@@ -66,8 +66,7 @@ export function nodeTools(runtime: Runtime): ToolSource {
   const toolOf = (typeId: string): CallableTool | undefined => {
     const type = runtime.catalog.get(typeId);
     const tool = own(NODE_TOOLS, typeId) ?? (type?.tool && ownTool(type.tool));
-    const isProvided = type?.requires?.every((id) => runtime.provided.has(id)) ?? true;
-    return tool && type && isProvided ? nodeTool(runtime, type, tool) : undefined;
+    return tool && type ? nodeTool(runtime, type, tool) : undefined;
   };
   return {
     scope: SCOPE,

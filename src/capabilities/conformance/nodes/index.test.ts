@@ -36,8 +36,8 @@ describe('the node types of this host', () => {
 });
 
 describe('conformance.requiresMissing', () => {
-  it('requires what no host provides', () => {
-    expect(typeOf('conformance.requiresMissing').requires).toEqual(['conformance.never-provided']);
+  it('lacks what no host provides', () => {
+    expect(typeOf('conformance.requiresMissing').lacks).toEqual({ capability: 'conformance.never-provided' });
   });
 });
 

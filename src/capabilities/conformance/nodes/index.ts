@@ -9,11 +9,11 @@ import { mockAi } from './mock-ai.ts';
 
 export { REPLACING_NODES } from './replacing.ts';
 
-/** Requires a capability that no host provides, so that the refusal can be tested. */
+/** Lacks a capability that no host provides, so that the failure can be tested. */
 const requiresMissing: NodeType = {
   typeId: 'conformance.requiresMissing',
   role: 'pure',
-  requires: ['conformance.never-provided'],
+  lacks: { capability: 'conformance.never-provided' },
   run: () => ({ done: {} }),
 };
 
@@ -25,19 +25,21 @@ export interface DefaultModel {
 
 const MISSING_ABILITY = 'nonexistent-capability-9b3f';
 
-/** Requires a model that can do what no model can, so that the refusal can be tested. */
+/** Needs a model that can do what no model can, so that the failure can be tested. */
 export function requiresMissingAbility(asked: DefaultModel): NodeType {
   return {
     typeId: 'conformance.modelCapability.insufficient',
     role: 'pure',
-    requires: [MISSING_ABILITY],
-    explainMissing: (nodeId) => [
-      {
-        type: 'model.capability.insufficient',
-        nodeId,
-        payload: { nodeId, ...asked, missingCapabilities: [MISSING_ABILITY], fallbackAttempted: false },
-      },
-    ],
+    lacks: {
+      capability: MISSING_ABILITY,
+      reasons: (nodeId) => [
+        {
+          type: 'model.capability.insufficient',
+          nodeId,
+          payload: { nodeId, ...asked, missingCapabilities: [MISSING_ABILITY], fallbackAttempted: false },
+        },
+      ],
+    },
     run: () => ({ done: {} }),
   };
 }

@@ -461,6 +461,16 @@ describe('the conformance switch', () => {
     expect(readConfig({}, { CAPSTAN_CONFORMANCE: '1', NODE_ENV: 'test' }).conformance).toBe(true);
     expect(readConfig({}, { NODE_ENV: 'production' }).conformance).toBe(false);
   });
+
+  it('changes defaults for suites, which what is set and what a project says win over', () => {
+    const suite = readConfig({ conformance: '1' }, { CAPSTAN_PROPOSAL_RESULTS_EVERY_MINUTES: '5' }, [], {
+      promptObservability: 'off',
+    });
+    expect(suite).toMatchObject({ promptObservability: 'off', results: { everyMs: 300_000 } });
+    expect(suite.synthesis.periodMinMs).toBe(500);
+    const { promptObservability, results } = readConfig({ conformance: '1' }, {});
+    expect([promptObservability, results.everyMs]).toEqual(['full', undefined]);
+  });
 });
 
 describe('loopback', () => {

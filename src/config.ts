@@ -108,7 +108,7 @@ const serverSettings = defineSettings({
       discoveryMirror: read.boolean('discoveryMirror'),
       blockedMs: read.integer('blockedMs', { otherwise: 250, min: 10, max: 60_000 }),
       databaseStallMs: read.integer('databaseStallMs', { otherwise: 4_000, min: 100, max: DAY_MS }),
-      clockOffsetMs: read.isConformance
+      clockOffsetMs: read.of(hostSettings).conformance
         ? read.integer('clockOffsetMs', { otherwise: 0, min: -DAY_MS, max: DAY_MS })
         : 0,
       minFreeBytes: read.integer('minFreeBytes', { otherwise: 104_857_600, min: 0, max: Number.MAX_SAFE_INTEGER }),
@@ -210,14 +210,13 @@ function unknownVariables(environment: Environment, slices: readonly SettingsSli
     });
 }
 
+/** The defaults of a host under the conformance switch: suites read composed prompts and cannot wait an hour. */
+const CONFORMANCE_DEFAULTS: SettingTexts = { promptObservability: 'full', resultsEvery: '0', synthesisPeriod: '500' };
+
 function sourceOf(flags: SettingTexts, environment: Environment, defaults: SettingTexts): SettingsSource {
-  const text = (name: string, { variable }: Variable): string | undefined =>
+  const given = (name: string, { variable }: Variable): string | undefined =>
     flags[name] ?? (environment[variable] || undefined) ?? defaults[name];
-  const conformance = text('conformance', VARIABLES.conformance!);
-  return {
-    text,
-    environment,
-    isConformance: conformance === '1' || conformance === 'true',
-    problems: new Set(),
-  };
+  const conformance = given('conformance', VARIABLES.conformance!);
+  const otherwise = conformance === '1' || conformance === 'true' ? CONFORMANCE_DEFAULTS : {};
+  return { text: (name, variable) => given(name, variable) ?? otherwise[name], environment, problems: new Set() };
 }

@@ -31,8 +31,6 @@ export interface SettingsSource {
   /** Flags win over the environment. */
   text(name: string, variable: Variable): string | undefined;
   readonly environment: Environment;
-  /** Whether the host is started for conformance suites, which shortens some defaults. */
-  readonly isConformance: boolean;
   readonly problems: Set<string>;
 }
 
@@ -48,10 +46,6 @@ export class SettingsReader<Name extends string> {
 
   get environment(): Environment {
     return this.#source.environment;
-  }
-
-  get isConformance(): boolean {
-    return this.#source.isConformance;
   }
 
   /** Reads the slice of another capability; its problems are reported once. */

@@ -6,14 +6,10 @@ export const promptSettings = defineSettings({
   variables: {
     promptObservability: {
       variable: 'CAPSTAN_PROMPTS',
-      meaning: 'how composed prompts appear in the event log: off, hashed or full (hashed; full with --conformance)',
+      meaning: 'how composed prompts appear in the event log: off, hashed or full (hashed)',
     },
   },
   read: (read) => ({
-    promptObservability: read.oneOf(
-      'promptObservability',
-      PROMPT_OBSERVABILITY,
-      read.isConformance ? 'full' : 'hashed',
-    ),
+    promptObservability: read.oneOf('promptObservability', PROMPT_OBSERVABILITY, 'hashed'),
   }),
 });

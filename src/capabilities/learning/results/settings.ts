@@ -17,8 +17,7 @@ export const resultSettings = defineSettings({
     },
   },
   read: (read): { readonly results: ResultSettings } => {
-    const otherwise = read.isConformance ? 0 : 60;
-    const minutes = read.integer('resultsEvery', { otherwise, min: 0, max: 525_600 });
+    const minutes = read.integer('resultsEvery', { otherwise: 60, min: 0, max: 525_600 });
     return { results: { everyMs: minutes === 0 ? undefined : minutes * MINUTE_MS } };
   },
 });

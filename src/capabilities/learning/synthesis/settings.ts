@@ -5,8 +5,6 @@ import { isTimeZone } from '../../starting/schedules/door.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
-/** Conformance suites cannot wait an hour to see a habit. */
-const CONFORMANCE_PERIOD_MS = 500;
 
 /** What counts as a habit that is worth proposing, and how often tenants are scanned. */
 export interface SynthesisSettings {
@@ -64,11 +62,10 @@ export const synthesisSettings = defineSettings({
   read: (read): { readonly synthesis: SynthesisSettings } => {
     const everyMinutes = read.integer('synthesisEvery', { otherwise: 0, min: 0, max: 525_600 });
     const monthlyUsd = read.integer('synthesisMonthlyUsd', { otherwise: 0, min: 0, max: 1_000_000_000 });
-    const otherwise = read.isConformance ? CONFORMANCE_PERIOD_MS : 60 * MINUTE_MS;
     return {
       synthesis: {
         supportMin: read.integer('synthesisSupport', { otherwise: 3, min: 2, max: 10_000 }),
-        periodMinMs: read.integer('synthesisPeriod', { otherwise, min: 1, max: 365 * DAY_MS }),
+        periodMinMs: read.integer('synthesisPeriod', { otherwise: 60 * MINUTE_MS, min: 1, max: 365 * DAY_MS }),
         ...timezonesOf(read),
         model: modelOf(read),
         personalData: personalDataOf(read),

@@ -8,7 +8,6 @@ function read(environment: Record<string, string>): TelemetrySettings & { proble
   const settings = telemetrySettings.read({
     text: (_name, { variable }) => environment[variable],
     environment,
-    isConformance: false,
     problems,
   });
   return { ...settings, problems: [...problems] };

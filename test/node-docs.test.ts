@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { capabilities } from '../src/capabilities/index.ts';
-import { NODE_DESCRIPTIONS } from '../src/capabilities/running/workflows/node-descriptions.ts';
 import { readConfig } from '../src/config.ts';
 import { catalogOf } from '../src/runtime/catalog.ts';
 import type { NodeType } from '../src/runtime/node-type.ts';
@@ -62,14 +61,6 @@ function configKeys({ config }: NodeType): string[] {
   const keys = new Set(shapes.flatMap(({ properties = {} }) => Object.keys(properties)));
   return [...keys].map((key) => (shapes.every(({ required = [] }) => required.includes(key)) ? `${key}*` : key));
 }
-
-it('every node type has a sentence for editors, and no sentence is about another', () => {
-  expect(Object.keys(NODE_DESCRIPTIONS).sort()).toEqual(
-    mountedTypes()
-      .map(({ typeId }) => typeId)
-      .sort(),
-  );
-});
 
 describe('the page on node types', () => {
   it('has a section for each type, and none for types that there are not', () => {

@@ -14,9 +14,9 @@ const Config = Closed({
 });
 
 const problems = (config: object) =>
-  catalogOf([{ typeId: TYPE, role: 'pure', config: Config, run: () => ({ done: {} }) }]).checkConfig(
-    node('a', TYPE, { config: { ...config } }),
-  );
+  catalogOf([
+    { typeId: TYPE, description: 'For tests.', role: 'pure', config: Config, run: () => ({ done: {} }) },
+  ]).checkConfig(node('a', TYPE, { config: { ...config } }));
 
 describe('checking a config', () => {
   it('reports duplicates in a long list without going through all of it', () => {
@@ -49,14 +49,16 @@ describe('checking a config', () => {
   });
 
   it('takes no keys for a type without a schema', () => {
-    const catalog = catalogOf([{ typeId: TYPE, role: 'pure', run: () => ({ done: {} }) }]);
+    const catalog = catalogOf([{ typeId: TYPE, description: 'For tests.', role: 'pure', run: () => ({ done: {} }) }]);
     expect(catalog.checkConfig(node('a', TYPE))).toEqual([]);
     expect(catalog.checkConfig(node('a', TYPE, { config: { size: 1 } }))).toMatchObject([{ path: '.size' }]);
   });
 
   it('prefers what the type itself says about an unknown key', () => {
     const check = () => [{ path: '.retry', message: 'Set it elsewhere.' }];
-    const catalog = catalogOf([{ typeId: TYPE, role: 'pure', check, run: () => ({ done: {} }) }]);
+    const catalog = catalogOf([
+      { typeId: TYPE, description: 'For tests.', role: 'pure', check, run: () => ({ done: {} }) },
+    ]);
     expect(catalog.checkConfig(node('a', TYPE, { config: { retry: 1 } }))).toEqual(check());
   });
 });

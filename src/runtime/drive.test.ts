@@ -23,6 +23,7 @@ import { fixedTools } from './tools.ts';
 const TURNS = 200;
 const touch: NodeType = {
   typeId: 'test.touch',
+  description: 'For tests.',
   role: 'side-effect',
   run: async ({ effects, emit, node: { id: nodeId } }) => {
     emit({ type: 'log.appended', nodeId, payload: { level: 'info', message: 'Now it is done.', nodeId } });
@@ -34,6 +35,7 @@ const touch: NodeType = {
 let calls = 0;
 const postponed: NodeType = {
   typeId: 'test.postponed',
+  description: 'For tests.',
   role: 'pure',
   run: async () => {
     if (calls++ === 0) throw new TemporaryFailure('The machine is too busy.');
@@ -43,6 +45,7 @@ const postponed: NodeType = {
 /** Keeps the process for five seconds, by work or because the machine stood still. */
 const slow: NodeType = {
   typeId: 'test.slow',
+  description: 'For tests.',
   role: 'pure',
   config: Type.Object({ works: Type.Boolean() }),
   run: ({ config }) => {
@@ -54,6 +57,7 @@ const slow: NodeType = {
 /** Ends only when it is cut off. */
 const endless: NodeType = {
   typeId: 'test.endless',
+  description: 'For tests.',
   role: 'side-effect',
   run: ({ signal }) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
 };

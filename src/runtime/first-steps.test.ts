@@ -17,6 +17,7 @@ const stored: boolean[] = [];
 /** Pure, and yet it may take its time. */
 const look: NodeType = {
   typeId: 'test.look',
+  description: 'For tests.',
   role: 'pure',
   run: () => {
     looks++;
@@ -24,9 +25,10 @@ const look: NodeType = {
     return takesTime ? Promise.resolve(outcome) : outcome;
   },
 };
-const noop: NodeType = { typeId: 'core.noop', role: 'pure', run: () => ({ done: {} }) };
+const noop: NodeType = { typeId: 'core.noop', description: 'For tests.', role: 'pure', run: () => ({ done: {} }) };
 const fail: NodeType = {
   typeId: 'core.fail',
+  description: 'For tests.',
   role: 'pure',
   run: () => ({ failed: { code: 'as_told', message: 'This node always fails.' } }),
 };
@@ -34,6 +36,7 @@ const unseen: NodeType = { ...noop, typeId: 'test.unseen' };
 /** Answers at once, after longer than first steps may take. */
 const slow: NodeType = {
   typeId: 'test.slow',
+  description: 'For tests.',
   role: 'pure',
   run: () => {
     clock.advance(10);
@@ -42,6 +45,7 @@ const slow: NodeType = {
 };
 const act: NodeType = {
   typeId: 'test.act',
+  description: 'For tests.',
   role: 'side-effect',
   run: async ({ runId }) => {
     stored.push((await statusOf(runId)) !== undefined);

@@ -13,7 +13,12 @@ import { cancelChildHandler } from './move-run.ts';
 import type { NodeType } from './node-type.ts';
 import { startRun } from './start-run.ts';
 
-const idle: NodeType = { typeId: 'test.idle', role: 'pure', run: () => ({ done: { outputs: {} } }) };
+const idle: NodeType = {
+  typeId: 'test.idle',
+  description: 'For tests.',
+  role: 'pure',
+  run: () => ({ done: { outputs: {} } }),
+};
 const { host, store, close } = await openServiceHost({ nodes: [idle] });
 const { runtime } = host;
 afterAll(close);

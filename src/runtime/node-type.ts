@@ -28,7 +28,7 @@ export function isFinal(error: unknown, { isLastAttempt }: Pick<NodeContext, 'is
 export interface NodeType {
   readonly typeId: string;
   /** One sentence for people who choose a type in an editor. */
-  readonly description?: string;
+  readonly description: string;
   /** A `pure` node may be called again at any time, also by a replay; a `side-effect` node uses `context.effects`. */
   readonly role: 'pure' | 'side-effect';
   /** Whether this node uses effects, though its type is pure. */

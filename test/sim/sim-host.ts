@@ -176,6 +176,7 @@ function simCatalog(world: World): NodeType[] {
     ...REPLACING_NODES,
     {
       typeId: 'sim.flaky',
+      description: 'For tests.',
       role: 'pure',
       run: ({ attempt }) => {
         if (attempt < 3 && world.random.chance(0.6)) throw new NodeFailure({ code: 'flaky', message: 'not this time' });
@@ -184,6 +185,7 @@ function simCatalog(world: World): NodeType[] {
     },
     {
       typeId: 'sim.slow',
+      description: 'For tests.',
       config: Type.Object({ ms: Type.Number() }),
       role: 'pure',
       run: async ({ config, sleep }) => {

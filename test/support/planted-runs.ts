@@ -44,6 +44,7 @@ export const habitNodes = defineCapability({
   nodes: () =>
     PLANTED_PATH.map((typeId) => ({
       typeId,
+      description: 'For tests.',
       role: 'pure' as const,
       config: Type.Object({ mode: Type.String(), of: Type.String() }),
       run: () => ({ done: {} }),

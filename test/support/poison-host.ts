@@ -10,6 +10,7 @@ const poison = defineCapability({
   nodes: () => [
     {
       typeId: 'vendor.test.poison',
+      description: 'For tests.',
       role: 'pure',
       run: () => {
         process.kill(process.pid, 'SIGKILL');
@@ -18,6 +19,7 @@ const poison = defineCapability({
     },
     {
       typeId: 'vendor.test.slow',
+      description: 'For tests.',
       config: Type.Object({ ms: Type.Number() }),
       role: 'pure',
       run: async ({ config, sleep }) => {

@@ -5,7 +5,7 @@ import { definitionProblems } from './definition-problems.ts';
 import { localSchemaValidator } from './schema-validator.ts';
 
 const checks = {
-  catalog: catalogOf([{ typeId: 'core.noop', role: 'pure', run: () => ({ done: {} }) }]),
+  catalog: catalogOf([{ typeId: 'core.noop', description: 'For tests.', role: 'pure', run: () => ({ done: {} }) }]),
   schemas: localSchemaValidator(),
 };
 const problemsOf = (more: object) => definitionProblems(workflow([node('a')], [], more), checks);

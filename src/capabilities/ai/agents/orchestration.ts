@@ -91,6 +91,7 @@ export function orchestrationNodes(supervisor: SupervisorKind): readonly NodeTyp
   return [
     {
       typeId: SUPERVISOR,
+      description: 'Asks an agent what to do next.',
       outputs: () => ['decision'],
       role: 'side-effect',
       config: supervisor.config,
@@ -99,6 +100,7 @@ export function orchestrationNodes(supervisor: SupervisorKind): readonly NodeTyp
     },
     {
       typeId: DISPATCH,
+      description: 'Does what a supervisor decided.',
       outputs: () => ['childRunId', 'childStatus', 'joinOutcome', 'children'],
       writes: ({ config }) => takenOver(config as DispatchConfig),
       role: 'side-effect',

@@ -42,6 +42,7 @@ type Config = Static<typeof Config>;
 /** Runs an agent on a task: it may call its tools, then decides. A person confirms decisions of low confidence. */
 export const runAgent: NodeType = {
   typeId: 'core.agents.run',
+  description: 'Runs an agent with tools until it has an answer.',
   outputs: () => ['result', 'confidence', 'finalMessage', 'steps', 'toolCalls', 'usage', 'envelope', 'action'],
   role: 'side-effect',
   readsEnvelopes: true,

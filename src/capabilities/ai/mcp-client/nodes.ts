@@ -18,6 +18,7 @@ const HOST_AGENT = 'core.system';
 /** Calls a tool of a configured MCP server. Its answer is untrusted data. */
 export const invokeTool: NodeType = {
   typeId: 'core.openwop.mcp.invoke-tool',
+  description: 'Calls a tool of an MCP server.',
   inputs: ['args'],
   outputs: () => ['result', 'isError', 'untrustedContent', 'markedContent', 'durationMs'],
   role: 'side-effect',

@@ -20,6 +20,7 @@ const MERGED_SHOWN_MAX = 100;
 /** Stores an entry for later runs. */
 const remember: NodeType = {
   typeId: 'vendor.capstan.memory.remember',
+  description: 'Stores something in a memory.',
   inputs: ['content'],
   requiredInputs: ['content'],
   outputs: () => ['memoryRef', 'memoryId', 'createdAt', 'expiresAt'],
@@ -59,6 +60,7 @@ const remember: NodeType = {
 /** Reads entries of earlier runs: the newest, or those that match a query best. */
 const recall: NodeType = {
   typeId: 'vendor.capstan.memory.recall',
+  description: 'Reads what a memory has.',
   inputs: ['query'],
   outputs: () => ['entries', 'count'],
   role: 'side-effect',
@@ -83,6 +85,7 @@ const recall: NodeType = {
 /** Deletes an entry. */
 const forget: NodeType = {
   typeId: 'vendor.capstan.memory.forget',
+  description: 'Deletes what a memory has.',
   inputs: ['memoryId'],
   requiredInputs: ['memoryId'],
   outputs: () => ['forgotten'],
@@ -99,6 +102,7 @@ const forget: NodeType = {
 /** Merges duplicate entries. */
 const consolidate: NodeType = {
   typeId: 'vendor.capstan.memory.consolidate',
+  description: 'Merges entries of a memory that say the same.',
   inputs: [],
   outputs: () => ['memoryRef', 'inputCount', 'outputCount', 'mergedIds'],
   role: 'side-effect',

@@ -44,6 +44,7 @@ export const CallPromptConfig = Type.Object({
 /** Asks a model and streams its answer; needs no configuration. */
 export const callPrompt: NodeType = {
   typeId: 'core.ai.callPrompt',
+  description: 'Asks a model with a prompt.',
   outputs: () => ['content', 'finishReason', 'usage', 'model', 'envelope'],
   role: 'side-effect',
   readsEnvelopes: true,
@@ -66,6 +67,7 @@ export const callPrompt: NodeType = {
 /** Asks a model for a text. */
 const chatCompletion: NodeType = {
   typeId: 'core.ai.chatCompletion',
+  description: 'Asks a model with a conversation.',
   outputs: () => ['content', 'finishReason', 'usage', 'model', 'envelope'],
   role: 'side-effect',
   readsEnvelopes: true,
@@ -82,6 +84,7 @@ const chatCompletion: NodeType = {
 /** Asks a model for JSON that matches a schema. */
 const structuredOutput: NodeType = {
   typeId: 'core.ai.structuredOutput',
+  description: 'Asks a model for a value that fits a schema.',
   outputs: () => ['data', 'envelope', 'usage', 'model', 'retries'],
   role: 'side-effect',
   readsEnvelopes: true,
@@ -103,6 +106,7 @@ const structuredOutput: NodeType = {
 /** Asks a model that may request tool calls. The node outputs the requests; it does not call the tools. */
 const toolCalling: NodeType = {
   typeId: 'core.ai.toolCalling',
+  description: 'Asks a model that may call tools.',
   outputs: () => ['content', 'toolCalls', 'finishReason', 'usage', 'model', 'envelope'],
   role: 'side-effect',
   readsEnvelopes: true,

@@ -12,6 +12,7 @@ export { REPLACING_NODES } from './replacing.ts';
 /** Lacks a capability that no host provides, so that the failure can be tested. */
 const requiresMissing: NodeType = {
   typeId: 'conformance.requiresMissing',
+  description: 'Fails, because it lacks a capability that no host provides.',
   role: 'pure',
   lacks: { capability: 'conformance.never-provided' },
   run: () => ({ done: {} }),
@@ -29,6 +30,7 @@ const MISSING_ABILITY = 'nonexistent-capability-9b3f';
 export function requiresMissingAbility(asked: DefaultModel): NodeType {
   return {
     typeId: 'conformance.modelCapability.insufficient',
+    description: 'Fails, because it needs a model that can do what no model can.',
     role: 'pure',
     lacks: {
       capability: MISSING_ABILITY,
@@ -50,6 +52,7 @@ const hold: NodeType = { ...delay, typeId: 'core.conformance.hold' };
 /** Performs one effect that is counted, so that repeats can be seen. */
 const sideEffect: NodeType = {
   typeId: 'core.conformance.side-effect',
+  description: 'Performs one effect that is counted.',
   role: 'side-effect',
   run: async (context) => ({ done: { outputs: await performProbe(context) } }),
 };
@@ -57,6 +60,7 @@ const sideEffect: NodeType = {
 /** Resolves a secret; its digest and its length become a variable with the node's id. */
 const echoSecret: NodeType = {
   typeId: 'conformance.secret.echo',
+  description: 'Sets a variable to the digest of a secret.',
   role: 'side-effect',
   config: Type.Object({ secretId: NonEmpty }),
   run: async (context) => {
@@ -68,6 +72,7 @@ const echoSecret: NodeType = {
 /** Reports what a made-up model call has cost. */
 const costEmit: NodeType = {
   typeId: 'conformance.cost.emit',
+  description: 'Reports what a made-up model call has cost.',
   role: 'pure',
   config: Type.Object({ attrs: AnyObject }),
   run: emitCost,

@@ -45,6 +45,7 @@ type Config = Static<typeof Config>;
 /** Records the events of an agent from its config, without a model or tools. */
 export const mockAgent: NodeType = {
   typeId: 'core.conformance.mock-agent',
+  description: 'Records the events of an agent from its config.',
   role: 'pure',
   config: Config,
   async run(context): Promise<Outcome> {

@@ -6,6 +6,7 @@ import { sha256Hex } from '../../../system/digest.ts';
 /** Outputs a digest of its prompts, so that a suite can tell which ones it got. */
 export const mockAi: NodeType = {
   typeId: 'local.sample.demo.mock-ai',
+  description: 'Outputs a digest of its prompts.',
   role: 'side-effect',
   config: Type.Object(PROMPT_KEYS),
   check: promptRefProblems,

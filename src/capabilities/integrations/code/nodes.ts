@@ -32,6 +32,7 @@ type Config = Static<typeof Config>;
 export function javascript(sandbox: Sandbox): NodeType {
   return {
     typeId: 'vendor.capstan.code.javascript',
+    description: 'Runs JavaScript in a sandbox.',
     role: 'pure',
     config: Config,
     run: async (context): Promise<Outcome> => {

@@ -16,6 +16,7 @@ type Config = Static<typeof Config>;
 /** Sends one message by e-mail. */
 export const emailSend: NodeType = {
   typeId: 'core.openwop.integration.email-send',
+  description: 'Sends an e-mail.',
   inputs: ['to', 'cc', 'bcc', 'subject', 'text', 'html'],
   requiredInputs: ['subject'],
   outputs: () => ['sent', 'messageId', 'provider', 'idempotencyKey', 'rejected', 'error'],

@@ -71,6 +71,7 @@ const PLACEHOLDER = /\{\{\s*([A-Za-z_][A-Za-z0-9_]{0,127})\s*\}\}/g;
 /** Sends one HTTP request and outputs the response. Redirects are not followed. */
 export const httpFetch: NodeType = {
   typeId: 'core.openwop.http.fetch',
+  description: 'Sends an HTTP request.',
   inputs: ['variables', 'body'],
   outputs: () => ['status', 'headers', 'body', 'durationMs', 'attempts', 'idempotencyKey', 'networkError'],
   role: 'side-effect',

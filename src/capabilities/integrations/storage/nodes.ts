@@ -9,7 +9,7 @@ type Asked = KvRequest | { readonly problem: string };
 
 /** A node type for one storage operation: its config names the namespace, its inputs the key and value. */
 function kvNode(
-  name: string,
+  { name, description }: { readonly name: string; readonly description: string },
   { inputs, needs, outputs }: { readonly [ports in 'inputs' | 'needs' | 'outputs']: readonly string[] },
   options: Parameters<typeof Type.Object>[0],
   ask: (context: Given) => Asked,
@@ -19,6 +19,7 @@ function kvNode(
     requiredInputs: needs,
     outputs: () => outputs,
     typeId: `core.storage.kv-${name}`,
+    description,
     role: 'side-effect',
     config: Type.Object({ namespace: Namespace, ...options }),
     run: async ({ config, inputs, effects }: NodeContext): Promise<Outcome> => {
@@ -46,14 +47,14 @@ function keyed(ask: (context: Given & { readonly key: string }) => Asked): (cont
 }
 
 const get = kvNode(
-  'get',
+  { name: 'get', description: 'Reads a stored value.' },
   { inputs: ['key'], needs: ['key'], outputs: ['found', 'value', 'ttlRemainingMs'] },
   {},
   keyed(({ namespace, key }) => ({ op: 'get', namespace, key })),
 );
 
 const set = kvNode(
-  'set',
+  { name: 'set', description: 'Stores a value for other runs.' },
   { inputs: ['key', 'value'], needs: ['key', 'value'], outputs: ['ok', 'replaced'] },
   { ttlSeconds: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: KV_LIMITS.ttlSeconds })) },
   keyed(({ config, inputs, namespace, key }) => {
@@ -63,14 +64,14 @@ const set = kvNode(
 );
 
 const remove = kvNode(
-  'delete',
+  { name: 'delete', description: 'Deletes a stored value.' },
   { inputs: ['key'], needs: ['key'], outputs: ['deleted'] },
   {},
   keyed(({ namespace, key }) => ({ op: 'delete', namespace, key })),
 );
 
 const atomicIncrement = kvNode(
-  'atomic-increment',
+  { name: 'atomic-increment', description: 'Adds to a stored number.' },
   { inputs: ['key'], needs: ['key'], outputs: ['value', 'previous'] },
   { delta: Type.Optional(Type.Integer({ default: 1 })) },
   keyed(({ config, namespace, key }) => ({
@@ -83,7 +84,7 @@ const atomicIncrement = kvNode(
 
 /** Sets a value if the current one equals `expect`; null expects no value. */
 const compareAndSwap = kvNode(
-  'cas',
+  { name: 'cas', description: 'Replaces a stored value if it is the expected one.' },
   { inputs: ['key', 'expect', 'set'], needs: ['key', 'set'], outputs: ['swapped', 'actual'] },
   {},
   keyed(({ inputs, namespace, key }) => {
@@ -93,7 +94,7 @@ const compareAndSwap = kvNode(
 );
 
 const list = kvNode(
-  'list',
+  { name: 'list', description: 'Lists stored keys.' },
   { inputs: ['cursor'], needs: [], outputs: ['keys', 'nextCursor'] },
   {
     prefix: Type.Optional(Type.String({ default: '' })),

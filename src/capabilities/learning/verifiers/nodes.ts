@@ -72,6 +72,7 @@ export function modelNamed(name: string | undefined): { provider?: string; model
 /** Has a model judge material by a rubric. */
 const judge: NodeType = {
   typeId: 'vendor.capstan.judge',
+  description: 'Asks a model for a verdict.',
   inputs: ['rubric', 'objective', 'material'],
   requiredInputs: ['rubric'],
   outputs: () => ['satisfied', 'confidence', 'evidence'],
@@ -100,6 +101,7 @@ type VerifyConfig = Static<typeof VerifyConfig>;
  */
 const verify: NodeType = {
   typeId: VERIFY,
+  description: 'Checks a result with a verifier.',
   outputs: () => ['verdict', 'judge', 'satisfied', 'confidence', 'evidence', 'open'],
   role: 'side-effect',
   asksModel: true,

@@ -33,6 +33,7 @@ type GateConfig = Static<typeof GateConfig>;
 /** Continues once enough authorized people have approved, each under their own name. */
 export const governanceGate: NodeType = {
   typeId: 'core.openwop.governance.approvalGate',
+  description: 'Waits until people with a role or scope approve.',
   usualOutputs: () => ['decision', 'reason'],
   role: 'pure',
   isGate: true,

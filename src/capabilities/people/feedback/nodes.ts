@@ -22,6 +22,7 @@ const judgementShape = once(() => Compile(Closed(ports)));
 /** Annotates a run on behalf of an agent. Input ports win over the config. */
 export const annotate: NodeType = {
   typeId: 'core.feedback.annotate',
+  description: 'Adds feedback to the run.',
   inputs: Object.keys(ports),
   outputs: () => ['annotationId'],
   role: 'side-effect',

@@ -41,6 +41,7 @@ const APPROVAL_OUTPUTS = ['action', 'decidedBy', 'feedback', 'refineFeedback', '
 /** Asks a person to approve the values of its input ports. */
 export const approvalGate: NodeType = {
   typeId: 'core.approvalGate',
+  description: 'Waits until a person approves.',
   usualOutputs: () => APPROVAL_OUTPUTS,
   role: 'pure',
   isGate: true,
@@ -98,6 +99,7 @@ const ClarificationConfig = Type.Object({
 /** Asks a person questions. */
 const clarificationGate: NodeType = {
   typeId: 'core.clarificationGate',
+  description: 'Asks a person questions and waits for the answers.',
   outputs: () => ['answers'],
   role: 'pure',
   config: ClarificationConfig,
@@ -123,6 +125,7 @@ const InterruptConfig = Type.Object({
 /** Requests an interrupt of any kind, with its data as the protocol defines it. */
 const interrupt: NodeType = {
   typeId: 'core.interrupt',
+  description: 'Waits for an answer of any kind.',
   role: 'pure',
   config: InterruptConfig,
   asksApproval: ({ kind }) => isApprovalKind(kind),

@@ -12,13 +12,13 @@ const Path = Type.String({ description: 'Dotted path into an item; empty for the
 
 /** Defines a pure node that works on the list of one input port. */
 function listNode<C>(
-  typeId: string,
+  named: Named,
   [port, ...outputs]: readonly [input: string, ...outputs: string[]],
   config: NodeType['config'],
   work: Work<C>,
 ): NodeType {
   return {
-    typeId,
+    ...named,
     inputs: [port],
     requiredInputs: [port],
     outputs: () => outputs,
@@ -33,6 +33,7 @@ function listNode<C>(
   };
 }
 
+type Named = Pick<NodeType, 'typeId' | 'description'>;
 type Work<C> = (list: readonly unknown[], config: C, budget: OutputBudget) => JsonObject;
 
 function at(item: unknown, path = ''): unknown {
@@ -40,7 +41,7 @@ function at(item: unknown, path = ''): unknown {
 }
 
 const arrayFilter = listNode<{ path: string; equals: unknown }>(
-  'core.openwop.data.array-filter',
+  { typeId: 'core.openwop.data.array-filter', description: 'Keeps the items with a given value at a path.' },
   ['array', 'array', 'matched', 'total'],
   Type.Object({ path: Path, equals: Type.Unknown() }),
   (list, { path, equals }) => {
@@ -50,7 +51,7 @@ const arrayFilter = listNode<{ path: string; equals: unknown }>(
 );
 
 const arrayMap = listNode<{ template: string }>(
-  'core.openwop.data.array-map',
+  { typeId: 'core.openwop.data.array-map', description: 'Renders a template for each item.' },
   ['array', 'array'],
   Type.Object({ template: Type.String({ description: '`{{ path }}` tokens are looked up in each item' }) }),
   (list, { template }, budget) => ({ array: list.map((item) => render(template, item, budget)) }),
@@ -64,7 +65,7 @@ const SortKey = Type.Object({
 type SortKey = Static<typeof SortKey>;
 
 const sort = listNode<{ keys: SortKey[] }>(
-  'core.flow.sort',
+  { typeId: 'core.flow.sort', description: 'Sorts a list by several keys.' },
   ['array', 'array'],
   Type.Object({ keys: Type.Array(SortKey, { minItems: 1, maxItems: 16 }) }),
   (list, { keys }) => ({ array: list.toSorted(byKeys(keys)) }),
@@ -95,7 +96,7 @@ function inOrder(a: unknown, b: unknown, { direction, compare = 'default' }: Sor
 }
 
 const limit = listNode<{ count: number; offset?: number }>(
-  'core.flow.limit',
+  { typeId: 'core.flow.limit', description: 'Returns a slice of a list.' },
   ['array', 'array', 'count'],
   Type.Object({ count: Type.Integer({ minimum: 0 }), offset: Type.Optional(Type.Integer({ minimum: 0 })) }),
   (list, { count, offset = 0 }) => {
@@ -105,7 +106,7 @@ const limit = listNode<{ count: number; offset?: number }>(
 );
 
 const distinct = listNode<{ path?: string }>(
-  'core.flow.distinct',
+  { typeId: 'core.flow.distinct', description: 'Removes duplicates from a list.' },
   ['array', 'array', 'dropped'],
   Type.Object({ path: Type.Optional(Path) }),
   (list, { path }) => {
@@ -154,7 +155,7 @@ interface GroupBy {
 
 /** Groups items by a key and aggregates each group; groups come in the order of their first items. */
 const arrayGroupBy = listNode<GroupBy>(
-  'core.openwop.data.array-group-by',
+  { typeId: 'core.openwop.data.array-group-by', description: 'Groups items and aggregates each group.' },
   ['array', 'groups'],
   Type.Object({ keyPath: Path, aggregations: Type.Array(Aggregation, { minItems: 1, maxItems: 32 }) }),
   (list, { keyPath, aggregations }) => {
@@ -172,7 +173,7 @@ function describeGroup(items: readonly unknown[], keyPath: string, aggregations:
 }
 
 const aggregateNumeric = listNode<{ op: 'sum' | 'count' | 'avg' | 'min' | 'max'; path?: string }>(
-  'core.flow.aggregate-numeric',
+  { typeId: 'core.flow.aggregate-numeric', description: 'Aggregates the numbers in a list.' },
   ['items', 'result', 'count'],
   Type.Object({ op: OneOf(['sum', 'count', 'avg', 'min', 'max']), path: Type.Optional(Path) }),
   (list, { op, path }) => {
@@ -188,7 +189,7 @@ interface AggregateText {
 }
 
 const aggregateText = listNode<AggregateText>(
-  'core.flow.aggregate-text',
+  { typeId: 'core.flow.aggregate-text', description: 'Joins a list into one text.' },
   ['items', 'text', 'count'],
   Type.Object({
     separator: Type.Optional(Type.String()),
@@ -219,6 +220,7 @@ function keyOf(value: unknown): string {
 /** Merges two objects, not deeply: members of `override` win. */
 const objectMerge: NodeType = {
   typeId: 'core.openwop.data.object-merge',
+  description: 'Merges two objects; the second one wins.',
   inputs: ['base', 'override'],
   outputs: () => ['merged'],
   role: 'pure',

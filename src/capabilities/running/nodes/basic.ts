@@ -3,23 +3,25 @@ import { own } from '../../../protocol/format/json.ts';
 import { AnyObject, NonEmpty } from '../../../protocol/format/schema.ts';
 import type { NodeType } from '../../../runtime/node-type.ts';
 
-const doesNothing = (typeId: string): NodeType => ({
+const doesNothing = (typeId: string, description: string): NodeType => ({
   typeId,
+  description,
   outputs: () => [],
   role: 'pure',
   run: () => ({ done: {} }),
 });
 
 /** Completes without outputs, whatever its config says. */
-export const noop: NodeType = { ...doesNothing('core.noop'), config: AnyObject };
+export const noop: NodeType = { ...doesNothing('core.noop', 'Does nothing; joins branches.'), config: AnyObject };
 /** Marks where a workflow starts; completes without outputs. */
-export const start = doesNothing('core.start');
+export const start = doesNothing('core.start', 'Marks where a run starts.');
 /** Marks where a workflow ends; completes without outputs. */
-export const end = doesNothing('core.end');
+export const end = doesNothing('core.end', 'Marks where a run ends.');
 
 /** Copies each declared input port to the output of the same name. */
 export const identity: NodeType = {
   typeId: 'core.identity',
+  description: 'Copies each input to the output of the same name.',
   outputs: ({ inputs }) => Object.keys(inputs),
   role: 'pure',
   run: ({ declared }) => ({ done: Object.keys(declared).length > 0 ? { outputs: declared } : {} }),
@@ -28,6 +30,7 @@ export const identity: NodeType = {
 /** Fails with a code and a message of the author. */
 export const fail: NodeType = {
   typeId: 'core.fail',
+  description: 'Always fails, for testing how errors are handled.',
   outputs: () => [],
   role: 'pure',
   config: Type.Object({ code: Type.Optional(NonEmpty), message: Type.Optional(NonEmpty) }),
@@ -42,6 +45,7 @@ export const fail: NodeType = {
 /** Sets a variable of the run; an input port `value` wins over the config. */
 export const setVariable: NodeType = {
   typeId: 'core.setVariable',
+  description: 'Sets a variable of the run.',
   writes: ({ config }) => [String(config.name)],
   inputs: ['value'],
   outputs: () => [],
@@ -56,6 +60,7 @@ export const setVariable: NodeType = {
 /** Reads a variable of the run. */
 export const getVariable: NodeType = {
   typeId: 'core.getVariable',
+  description: 'Reads a variable of the run.',
   inputs: [],
   outputs: () => ['value'],
   role: 'pure',

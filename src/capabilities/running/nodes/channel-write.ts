@@ -8,6 +8,7 @@ const YEAR_MS = 31_536_000_000;
 /** Writes a value to a channel of the run; an input port `value` wins over the config. */
 export const channelWrite: NodeType = {
   typeId: 'core.channelWrite',
+  description: 'Writes to a channel.',
   inputs: ['value'],
   writes: ({ config }) => [String(config.channelName)],
   outputs: () => [],

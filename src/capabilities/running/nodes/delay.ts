@@ -11,6 +11,7 @@ const SPELLINGS = ['delayMs', 'ms', 'durationMs'] as const;
 /** Waits for some time. The run goes back to the queue meanwhile, so waiting takes no resources. */
 export const delay: NodeType = {
   typeId: 'core.delay',
+  description: 'Waits for a time.',
   inputs: ['delayMs'],
   outputs: () => ['waitedMs'],
   role: 'pure',
@@ -42,6 +43,7 @@ type WaitConfig = Static<typeof WaitConfig>;
 /** Waits for a duration, until a time, or for a call from outside. */
 export const wait: NodeType = {
   typeId: 'core.flow.wait',
+  description: 'Waits for a time or for a call from outside.',
   outputs: () => ['resumed', 'payload'],
   role: 'pure',
   config: WaitConfig,

@@ -21,14 +21,18 @@ const Config = Type.Object({
  * Defines a node that evaluates a CEL expression for each item. All items are one evaluation with one budget, so a long
  * list cannot take longer than any other expression.
  */
-function eachItem(typeId: string, macro: string, outputs: (result: unknown[], total: number) => JsonObject): NodeType {
+function eachItem(
+  named: Pick<NodeType, 'typeId' | 'description'>,
+  macro: string,
+  outputs: (result: unknown[], total: number) => JsonObject,
+): NodeType {
   const compile = (text: string): Expression => {
     // Compiled alone first: a text that is not an expression must not become one inside the macro.
     ONE_ITEM.compile(text);
     return ALL_ITEMS.compile(`array.${macro}(item, ${text}\n)`);
   };
   return {
-    typeId,
+    ...named,
     requiredInputs: ['array'],
     outputs: () => Object.keys(outputs([], 0)),
     role: 'pure',
@@ -59,19 +63,28 @@ function evaluated(evaluate: () => JsonObject): Outcome {
   }
 }
 
-const map = eachItem('vendor.capstan.data.map', 'map', (array) => ({ array }));
+const map = eachItem(
+  { typeId: 'vendor.capstan.data.map', description: 'Evaluates an expression for each item.' },
+  'map',
+  (array) => ({ array }),
+);
 
-const filter = eachItem('vendor.capstan.data.filter', 'filter', (array, total) => ({
-  array,
-  matched: array.length,
-  total,
-}));
+const filter = eachItem(
+  { typeId: 'vendor.capstan.data.filter', description: 'Keeps the items for which an expression is true.' },
+  'filter',
+  (array, total) => ({
+    array,
+    matched: array.length,
+    total,
+  }),
+);
 
 const ANYTHING = expressionLanguage(['inputs']);
 
 /** Computes one value from the inputs. */
 const evaluate: NodeType = {
   typeId: 'vendor.capstan.data.evaluate',
+  description: 'Evaluates an expression.',
   outputs: () => ['value'],
   role: 'pure',
   config: Type.Object({ expression: NonEmpty }),

@@ -71,6 +71,7 @@ function holds(
 
 /** Chooses one of two branches; edges have conditions on `branch`. */
 const conditional: Omit<NodeType, 'typeId'> = {
+  description: 'Evaluates a predicate and names the branch to take.',
   inputs: ['value'],
   outputs: () => ['branch', 'matched', 'value'],
   role: 'pure',
@@ -95,6 +96,7 @@ const RouterConfig = Type.Object({
 
 /** Chooses one or more of several branches. A route without a predicate always matches. */
 const router: Omit<NodeType, 'typeId'> = {
+  description: 'Selects all branches that match.',
   inputs: ['value'],
   outputs: () => ['branches', 'value'],
   role: 'pure',
@@ -119,6 +121,7 @@ const SwitchConfig = Type.Object({
 /** Chooses the branch for a value. */
 const switchNode: NodeType = {
   typeId: 'core.flow.switch',
+  description: 'Maps a value to the label of a branch.',
   inputs: ['value'],
   outputs: () => ['label', 'matched', 'value'],
   role: 'pure',
@@ -134,6 +137,7 @@ const switchNode: NodeType = {
 /** Passes a value on only if a predicate holds for it. */
 const filter: NodeType = {
   typeId: 'core.flow.filter',
+  description: 'Passes a value on if a predicate is true.',
   inputs: ['value'],
   outputs: () => ['passed', 'value'],
   role: 'pure',
@@ -153,6 +157,7 @@ const StopConfig = Type.Object({
 /** Fails with an error of the author, which ends the run unless an edge catches it. */
 const stopAndError: NodeType = {
   typeId: 'core.flow.stop-and-error',
+  description: 'Fails the run with an error of its own.',
   outputs: () => [],
   role: 'pure',
   config: StopConfig,
@@ -168,6 +173,7 @@ const stopAndError: NodeType = {
 
 /** Turns an array into items with their index and the total. */
 const iterator: Omit<NodeType, 'typeId'> = {
+  description: 'Turns an array into items with their index.',
   inputs: ['array'],
   requiredInputs: ['array'],
   outputs: () => ['items', 'total'],
@@ -231,6 +237,7 @@ const MERGED_ITEMS_MAX = 100_000;
 
 /** Merges lists. Without an input `inputs`, the lists are the values of all input ports. */
 const merge: Omit<NodeType, 'typeId'> = {
+  description: 'Merges lists.',
   outputs: () => ['merged'],
   role: 'pure',
   config: MergeConfig,

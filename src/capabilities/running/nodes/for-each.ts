@@ -50,6 +50,7 @@ type Config = Static<typeof Config>;
  */
 export const forEach: NodeType = {
   typeId: 'vendor.capstan.flow.for-each',
+  description: 'Runs a workflow for each item of a list.',
   inputs: ['array'],
   requiredInputs: ['array'],
   outputs: () => ['joinOutcome', 'results', 'children', 'completed', 'total'],

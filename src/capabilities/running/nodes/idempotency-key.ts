@@ -8,6 +8,7 @@ const KEY_DIGITS = 16;
 /** Makes an idempotency key for a request: of this node in this run (composite), or of this payload in any run (hash). */
 export const idempotencyKey: NodeType = {
   typeId: 'core.openwop.http.idempotency-key',
+  description: 'Computes an idempotency key for a request.',
   inputs: ['payload', 'runId', 'nodeId'],
   outputs: () => ['key'],
   role: 'pure',

@@ -5,6 +5,7 @@ import { invalid, type NodeType } from '../../../runtime/node-type.ts';
 /** Fills a template with values of the input `context`, or of all input ports if there is none. */
 export const stringFormat: NodeType = {
   typeId: 'core.openwop.data.string-format',
+  description: 'Renders a text template.',
   requiredInputs: ['template'],
   outputs: () => ['text'],
   role: 'pure',

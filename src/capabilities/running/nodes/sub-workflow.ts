@@ -22,6 +22,7 @@ type Config = Static<typeof Config>;
 /** Runs another workflow and waits for its end. Waiting takes no resources. */
 export const subWorkflow: NodeType = {
   typeId: 'core.subWorkflow',
+  description: 'Runs another workflow and waits for it.',
   writes: ({ config }) => Object.keys((config as Config).outputMapping ?? {}),
   outputs: () => ['childRunId', 'childStatus'],
   role: 'side-effect',

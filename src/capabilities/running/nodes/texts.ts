@@ -9,6 +9,7 @@ import { parseCsv, writeCsv } from './csv.ts';
 /** Parses JSON text. */
 const jsonParse: NodeType = {
   typeId: 'core.openwop.data.json-parse',
+  description: 'Parses JSON.',
   inputs: ['text'],
   requiredInputs: ['text'],
   outputs: () => ['value', 'error'],
@@ -29,6 +30,7 @@ const jsonParse: NodeType = {
 /** Formats a value as JSON text. */
 const jsonStringify: NodeType = {
   typeId: 'core.openwop.data.json-stringify',
+  description: 'Formats a value as JSON.',
   inputs: ['value'],
   outputs: () => ['text'],
   role: 'pure',
@@ -43,6 +45,7 @@ const jsonStringify: NodeType = {
 /** Validates a value against a JSON Schema (2020-12). */
 const jsonSchemaValidate: NodeType = {
   typeId: 'core.openwop.data.json-schema-validate',
+  description: 'Validates a value with a JSON Schema.',
   inputs: ['value', 'schema'],
   requiredInputs: ['schema'],
   outputs: () => ['valid', 'errors'],
@@ -61,6 +64,7 @@ const jsonSchemaValidate: NodeType = {
 /** Parses CSV text. Rows are objects with the names of the header row, or arrays if there is none. */
 const csvParse: NodeType = {
   typeId: 'core.openwop.data.csv-parse',
+  description: 'Parses comma-separated values.',
   inputs: ['text'],
   requiredInputs: ['text'],
   outputs: () => ['rows', 'headers'],
@@ -85,6 +89,7 @@ function named(headers: readonly string[], row: readonly string[]): JsonObject {
 /** Formats rows as CSV text. */
 const csvStringify: NodeType = {
   typeId: 'core.openwop.data.csv-stringify',
+  description: 'Formats rows as comma-separated values.',
   inputs: ['rows', 'headers'],
   requiredInputs: ['rows'],
   outputs: () => ['text'],

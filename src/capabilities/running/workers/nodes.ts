@@ -43,6 +43,7 @@ export class WorkerNodes {
     isOwnName(typeId)
       ? {
           typeId,
+          description: 'Is done by a worker.',
           role: 'side-effect',
           fansOut: true,
           config: ANY_CONFIG,

@@ -15,7 +15,6 @@ import type { NodeType } from '../../../runtime/node-type.ts';
 import { LIST_START, ListQuery, numberAndIdIn, numberIn, Page, pageFrom, readPage } from '../../page.ts';
 import { NO_CONTENT, reply, route, transact } from '../../request.ts';
 import type { RegisteredWorkflow, StoredVersion, Workflows } from './door.ts';
-import { NODE_DESCRIPTIONS } from './node-descriptions.ts';
 
 /** What the handlers of workflow routes use. */
 interface Services {
@@ -215,11 +214,10 @@ const listNodeTypes = operation({
 });
 
 function nodeTypeOf(type: NodeType): NodeTypeSummary {
-  const { typeId, description, tool, role, isGate = false, config, outputs } = type;
-  const text = description ?? tool?.description ?? NODE_DESCRIPTIONS[typeId];
+  const { typeId, description, role, isGate = false, config, outputs } = type;
   return {
     typeId,
-    ...(text === undefined ? {} : { description: text }),
+    description,
     role,
     gate: isGate,
     config: { ...(config ?? NO_CONFIG) },

@@ -27,6 +27,9 @@ export const identity: NodeType = {
   run: ({ declared }) => ({ done: Object.keys(declared).length > 0 ? { outputs: declared } : {} }),
 };
 
+/** The code of a `core.fail` that has none, as the protocol fixes it. */
+const DEFAULT_CODE = 'conformance_test_failure';
+
 /** Fails with a code and a message of the author. */
 export const fail: NodeType = {
   typeId: 'core.fail',
@@ -36,7 +39,7 @@ export const fail: NodeType = {
   config: Type.Object({ code: Type.Optional(NonEmpty), message: Type.Optional(NonEmpty) }),
   run: ({ config }) => ({
     failed: {
-      code: (config.code as string | undefined) ?? 'conformance_test_failure',
+      code: (config.code as string | undefined) ?? DEFAULT_CODE,
       message: (config.message as string | undefined) ?? 'This node always fails.',
     },
   }),

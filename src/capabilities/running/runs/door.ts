@@ -40,7 +40,10 @@ export interface Runs {
 /** The door to runs. */
 export const Runs = door<Runs>()('runs');
 
-/** Mock model providers that runs of test keys may name. A host in production has none. */
+/**
+ * Mock model providers that runs of test keys may name: the protocol has `configurable.mockProvider` and its refusals on
+ * every host. A host in production has none of them.
+ */
 export interface MockProviders {
   readonly ids: readonly string[];
   /** Refuses a provider that does not exist or a config that it does not take. */

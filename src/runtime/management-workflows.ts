@@ -7,10 +7,10 @@ import { HOST_OWNER } from '../store/definitions.ts';
 export const REVIEW = 'review';
 
 /**
- * The workflows of management runs. They are part of the program and in no table, so no API can list, start, replace or
+ * The versions of each workflow of management runs. They are part of the program and in no table, so no API can list, start, replace or
  * remove them. A change that existing logs cannot be folded with is a new version at the end of the list.
  */
-export const MANAGEMENT_WORKFLOWS: Record<ManagementWorkflow, readonly WorkflowDefinition[]> = {
+export const MANAGEMENT_DEFINITIONS: Record<ManagementWorkflow, readonly WorkflowDefinition[]> = {
   'capstan-proposal': [
     definition('capstan-proposal', 'Life of a proposal', {
       ...node(REVIEW, 'Review'),
@@ -37,7 +37,7 @@ export function managementDefinition(
   workflowId: string,
   version: number,
 ): WorkflowDefinition | undefined {
-  return owner === HOST_OWNER ? own(MANAGEMENT_WORKFLOWS, workflowId)?.[version - 1] : undefined;
+  return owner === HOST_OWNER ? own(MANAGEMENT_DEFINITIONS, workflowId)?.[version - 1] : undefined;
 }
 
 function node(id: string, name: string): Omit<WorkflowNode, 'typeId'> {

@@ -6,7 +6,7 @@ import { sha256Hex } from '../system/digest.ts';
 import { recordAndApply } from './append.ts';
 import type { Change } from './change.ts';
 import { createRun } from './creation.ts';
-import { MANAGEMENT_WORKFLOWS } from './management-workflows.ts';
+import { MANAGEMENT_DEFINITIONS } from './management-workflows.ts';
 import type { PinnedPlan } from './plans.ts';
 import type { Subject } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
@@ -16,7 +16,7 @@ import { type StartedRun, startRun } from './start-run.ts';
 export async function managementPlan({ plans }: Runtime, workflowId: ManagementWorkflow): Promise<PinnedPlan> {
   return {
     owner: HOST_OWNER,
-    plan: await plans.pinned(HOST_OWNER, workflowId, MANAGEMENT_WORKFLOWS[workflowId].length),
+    plan: await plans.pinned(HOST_OWNER, workflowId, MANAGEMENT_DEFINITIONS[workflowId].length),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { EventType } from '../protocol/running/events.ts';
-import { MANAGEMENT_IDS } from '../protocol/running/management.ts';
+import { MANAGEMENT_WORKFLOWS } from '../protocol/running/management.ts';
 import { isTerminalStatus } from '../protocol/running/run-status.ts';
 import { insertNew, lookup, type NewRows, type Param, placeholders, type Statement, sql, type Write } from './sql.ts';
 
@@ -394,6 +394,9 @@ function indexedBy(status: string | undefined): string[] {
   if (status === undefined || status === 'completed') return [];
   return isLive(status) ? ['ended_at IS NULL'] : ['ended_at IS NOT NULL', `status <> 'completed'`];
 }
+
+/** The workflows of management runs as an SQL list, for `workflow_id NOT IN`. */
+export const MANAGEMENT_IDS = `(${MANAGEMENT_WORKFLOWS.map((id) => `'${id}'`).join(', ')})`;
 
 /** Lists the visible runs that match a filter, newest first. */
 export function listRuns({ tenant, workspace }: Visibility, filter: RunFilter, limit: number): Statement {

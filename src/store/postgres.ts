@@ -69,6 +69,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
 
   let closed: Promise<void> | undefined;
   return {
+    kind: 'postgres',
     isShared: true,
     read: <R>(statement: Statement) =>
       statement.isLookup ? (lookups.ask(statement) as Promise<R[]>) : readAlone<R>(statement),

@@ -116,6 +116,7 @@ function storeOn(connection: Connection, custody: Custody, { clock, meter, compa
   );
   let closed: Promise<void> | undefined;
   return {
+    kind: 'sqlite',
     isShared: false,
     read: async <R>(statement: Statement) => {
       custody.beforeRead();

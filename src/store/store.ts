@@ -1,11 +1,15 @@
 import { TemporaryFailure } from '../system/temporary-failure.ts';
 import type { CommitOutcome, Row, Statement, Unit } from './sql.ts';
 
+/** The database behind a store. */
+export type StoreKind = 'sqlite' | 'postgres';
+
 /**
  * Durable storage for the event log, the work queue and every capability's tables. The SQLite and PostgreSQL
  * implementations both pass the suite in `test/contract/`.
  */
 export interface Store {
+  readonly kind: StoreKind;
   /**
    * Whether several hosts may write to it. If not, this process knows of every change without a query, and hosts that
    * held leases before it are gone.
@@ -57,7 +61,7 @@ export interface Migration {
 type MigrationStatement = string | { readonly sqlite?: string; readonly postgres?: string };
 
 /** Selects the SQL texts of a migration that apply to this kind of store. */
-export function statementsFor(kind: 'sqlite' | 'postgres', { statements }: Migration): string[] {
+export function statementsFor(kind: StoreKind, { statements }: Migration): string[] {
   return statements.flatMap((statement) => (typeof statement === 'string' ? statement : (statement[kind] ?? [])));
 }
 

@@ -52,6 +52,10 @@ export class FaultyStore implements Store {
     this.#sendHints = sendHints;
   }
 
+  get kind(): Store['kind'] {
+    return this.#store.kind;
+  }
+
   read<R>(statement: Statement): Promise<R[]> {
     return this.#over(() => this.#store.read<R>(statement));
   }

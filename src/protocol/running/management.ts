@@ -10,6 +10,3 @@ export type ManagementWorkflow = (typeof MANAGEMENT_WORKFLOWS)[number];
 export function isManagement(workflowId: string): workflowId is ManagementWorkflow {
   return (MANAGEMENT_WORKFLOWS as readonly string[]).includes(workflowId);
 }
-
-/** The ids as an SQL list, for `workflow_id NOT IN`. */
-export const MANAGEMENT_IDS = `(${MANAGEMENT_WORKFLOWS.map((id) => `'${id}'`).join(', ')})`;

@@ -72,7 +72,7 @@ export class HealthService {
       // `/readyz` tells everybody.
       quarantinedRuns,
       ...(ofAll && { queue: ofAll.queue, interrupts: ofAll.interrupts }),
-      store: { kind: store.isShared ? 'postgres' : 'sqlite', ...(ofAll && { bytes: ofAll.bytes }) },
+      store: { kind: store.kind, ...(ofAll && { bytes: ofAll.bytes }) },
       tenant: {
         storedBytes: Math.max(0, storedBytes),
         storageLimitBytes: storagePerTenant,

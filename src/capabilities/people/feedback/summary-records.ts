@@ -1,7 +1,6 @@
 import { PREVIEW_TAG } from '../../../protocol/learning/previews.ts';
-import { MANAGEMENT_IDS } from '../../../protocol/running/management.ts';
 import { TRIAL_TAG } from '../../../protocol/running/trials.ts';
-import { taggedRuns, type Visibility } from '../../../store/log.ts';
+import { MANAGEMENT_IDS, taggedRuns, type Visibility } from '../../../store/log.ts';
 import type { Param, Statement } from '../../../store/sql.ts';
 import type { IdRange } from '../../periods.ts';
 

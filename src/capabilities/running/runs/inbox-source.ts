@@ -1,6 +1,6 @@
+import { listQuarantined, type QuarantinedRow } from '../../../store/queue.ts';
 import type { Host } from '../../capability.ts';
 import type { InboxSource } from '../../people/inbox/door.ts';
-import { listQuarantined, type QuarantinedRow } from './records.ts';
 
 /** Runs that were put aside because they took their hosts down: a person resumes or cancels them. */
 export function quarantineInboxSource({ runtime }: Pick<Host, 'runtime'>): InboxSource {

@@ -26,13 +26,12 @@ import {
   type RunFilter,
   type RunRow,
 } from '../../../store/log.ts';
-import { endQuarantine } from '../../../store/queue.ts';
+import { endQuarantine, findQuarantined, type QuarantinedRow } from '../../../store/queue.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import type { Host } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
 import { MockProviders, type Pausing, type RunArguments, type RunRequest, type RunStarter, type Runs } from './door.ts';
 import { outcomeIn } from './outcome.ts';
-import { findQuarantined, type QuarantinedRow } from './records.ts';
 import { checkCreation, type RunRules } from './rules.ts';
 
 /** Results that are longer are not read for a list. */

@@ -5,7 +5,7 @@ import { type Digest, hasSensitiveParts, maskPayload } from '../engine/masking/m
 import { apply } from '../engine/run/fold.ts';
 import type { Run, RunFacts } from '../engine/run/run.ts';
 import type { JsonObject } from '../protocol/format/json.ts';
-import { ENVELOPE_NODE_ID_MAX, type EventType, type NewEvent, type RunEvent } from '../protocol/running/events.ts';
+import { ENVELOPE_NODE_ID_MAX, type NewEvent, type RunEvent } from '../protocol/running/events.ts';
 import { EVENT_SCHEMA_VERSION } from '../protocol/running/runs.ts';
 import type { EventEnds } from '../store/event-ends.ts';
 import type { StoredEvent } from '../store/log.ts';
@@ -13,6 +13,7 @@ import { nextLogDigest } from '../store/log-digest.ts';
 import { digits } from '../system/ids.ts';
 import { isoTime } from '../system/iso-time.ts';
 import { redactValue } from '../system/redaction.ts';
+import { traitsOf } from './event-traits.ts';
 
 /** An event with its id and sequence, in two forms: complete for the fold, and encoded for storage and readers. */
 export interface Recorded {
@@ -90,20 +91,13 @@ export function isEventIdOf(runId: string, text: string): boolean {
   return text.startsWith(eventIdOf(runId, 0).slice(0, -SEQUENCE_DIGITS)) && eventIdOf(runId, sequenceOf(text)) === text;
 }
 
-/** Events that bring values into a run. */
-const BRINGS_VALUES: ReadonlySet<string> = new Set<EventType>([
-  'node.completed',
-  'variable.changed',
-  'channel.written',
-]);
-
 /**
  * Decodes a stored event for the fold. What its text masks is sensitive, even if the definition does not say so: it may
  * have come from a child run.
  */
 export function learnStored(run: Pick<Run, 'known'>, stored: StoredEvent): RunEvent {
   const event = decodeEvent(stored);
-  if (stored.hidden !== null && BRINGS_VALUES.has(stored.type)) {
+  if (stored.hidden !== null && traitsOf(stored.type).bringsValues) {
     run.known ??= new KnownValues();
     run.known.learnMasked(event.payload, (JSON.parse(stored.body) as RunEvent).payload);
   }

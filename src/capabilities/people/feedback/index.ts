@@ -6,7 +6,7 @@ import { Audit } from '../../trust/audit/door.ts';
 import { InboxSources } from '../inbox/door.ts';
 import { annotateSeam } from './annotate-seam.ts';
 import { Feedback } from './door.ts';
-import { reviewInboxSource } from './inbox-source.ts';
+import { reviewInboxSource } from './inbox.ts';
 import { annotate } from './nodes.ts';
 import { ANNOTATION_HINT } from './notifications.ts';
 import { noteInterventions } from './reactions.ts';

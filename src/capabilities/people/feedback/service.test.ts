@@ -8,7 +8,7 @@ import { perform } from '../../../runtime/change.ts';
 import { RunService } from '../../running/runs/service.ts';
 import { annotateSeam } from './annotate-seam.ts';
 import { AnnotationReactions } from './door.ts';
-import { reviewInboxSource } from './inbox-source.ts';
+import { reviewInboxSource } from './inbox.ts';
 import { FEEDBACK_TABLES, forgetFeedback } from './records.ts';
 import { FeedbackService } from './service.ts';
 

@@ -6,7 +6,7 @@ import { hostSettings } from '../../host-settings.ts';
 import { bindRoutes } from '../../request.ts';
 import { InboxSources } from '../inbox/door.ts';
 import { Interrupts } from './door.ts';
-import { interruptInboxSource } from './inbox-source.ts';
+import { interruptInboxSource } from './inbox.ts';
 import { INTERRUPT_NODES } from './nodes.ts';
 import { projectInterrupts } from './reactions.ts';
 import { forgetInterrupts, INTERRUPT_TABLES } from './records.ts';

@@ -7,7 +7,7 @@ import { changeOf, perform } from '../../../runtime/change.ts';
 import { openManagementRun } from '../../../runtime/management.ts';
 import { RunService } from '../../running/runs/service.ts';
 import { AnswerDeciders, InterruptLinks, type ManagementAnswer } from './door.ts';
-import { interruptInboxSource } from './inbox-source.ts';
+import { interruptInboxSource } from './inbox.ts';
 import { INTERRUPT_NODES } from './nodes.ts';
 import { projectInterrupts, subjectIn } from './reactions.ts';
 import { INTERRUPT_TABLES } from './records.ts';

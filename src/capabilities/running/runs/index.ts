@@ -12,7 +12,7 @@ import { bindRoutes } from '../../request.ts';
 import { joinSettings } from '../../settings.ts';
 import { TEST_KEY_PREFIX } from '../../trust/authorization/door.ts';
 import { Runs } from './door.ts';
-import { quarantineInboxSource } from './inbox-source.ts';
+import { quarantineInboxSource } from './inbox.ts';
 import { routes } from './routes.ts';
 import { FORCED_ENGINE_VERSIONS } from './rules.ts';
 import { RunService } from './service.ts';

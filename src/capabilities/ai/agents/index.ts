@@ -6,11 +6,10 @@ import { Models } from '../models/door.ts';
 import { Packs } from '../packs/door.ts';
 import { Agents } from './door.ts';
 import { unknownAgents } from './doubts.ts';
-import { FAN_OUT, orchestrationNodes, TURNS_MAX } from './orchestration.ts';
+import { AGENT_NODES } from './nodes.ts';
+import { FAN_OUT, TURNS_MAX } from './orchestration.ts';
 import { routes } from './routes.ts';
-import { runAgent } from './run-agent.ts';
 import { AgentService } from './service.ts';
-import { modelSupervisor } from './supervisor.ts';
 import { hostTools } from './tools.ts';
 
 const LIVE = { supported: true, structuredOutput: true, confidenceEscalation: true, sources: ['workflow-node'] };
@@ -31,7 +30,7 @@ export const agents = defineCapability({
   name: 'agents',
   provides: Agents,
   needs: [Packs, Models, Storage],
-  nodes: () => [runAgent, ...orchestrationNodes(modelSupervisor)],
+  nodes: () => AGENT_NODES,
   build: (host, needs) => {
     const service = new AgentService(host, needs);
     return {

@@ -8,7 +8,7 @@ import type { StoredEvent } from '../../../store/log.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import type { Caller } from '../../request.ts';
 import { type Events, waitUntilSettled } from '../../running/events/door.ts';
-import type { RunRequest, Runs } from '../../running/runs/door.ts';
+import type { RunCreation, Runs } from '../../running/runs/door.ts';
 import { type McpToolResult, resultOf } from './rules.ts';
 
 /** A call of a tool. */
@@ -80,7 +80,7 @@ export class ToolRuns {
   }
 
   async #create(caller: Caller, { name, arguments: inputs, trace }: ToolCall): Promise<Change<string> | Refusal> {
-    const request: RunRequest = {
+    const request: RunCreation = {
       workflowId: name,
       inputs,
       configurable: {},

@@ -7,7 +7,7 @@ import type { Runtime } from '../../../runtime/runtime.ts';
 import type { RunRow } from '../../../store/log.ts';
 import type { Caller } from '../../request.ts';
 import type { Events } from '../../running/events/door.ts';
-import type { RunRequest, Runs } from '../../running/runs/door.ts';
+import type { RunCreation, Runs } from '../../running/runs/door.ts';
 
 /** What the runs of test seams are started and read with. */
 export interface TrialServices {
@@ -24,7 +24,7 @@ export interface TrialRun {
 }
 
 /** What a seam starts, as the caller. */
-export type TrialRequest = Pick<RunRequest, 'workflowId'> & Partial<RunRequest>;
+export type TrialRequest = Pick<RunCreation, 'workflowId'> & Partial<RunCreation>;
 
 const WAIT_MS = 30_000;
 const PAGE = 500;
@@ -37,7 +37,7 @@ export async function tryRun(
   signal: AbortSignal,
 ): Promise<TrialRun | Refusal> {
   const { runs, runtime } = services;
-  const whole: RunRequest = { inputs: {}, configurable: {}, exclusive: false, ...request };
+  const whole: RunCreation = { inputs: {}, configurable: {}, exclusive: false, ...request };
   const started = await perform(runtime, () => runs.create(caller, whole));
   if (isRefusal(started)) return started;
   return awaitRun(services, caller, started.runId, signal);

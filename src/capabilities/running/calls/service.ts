@@ -8,7 +8,7 @@ import type { StartedRun } from '../../../runtime/start-run.ts';
 import { withTimeout } from '../../../system/clock.ts';
 import type { Caller } from '../../request.ts';
 import { type Events, isSettled, waitUntilSettled } from '../events/door.ts';
-import type { RunRequest, Runs } from '../runs/door.ts';
+import type { RunCreation, Runs } from '../runs/door.ts';
 import { type RunResult, resultOfRun } from './door.ts';
 
 /** How long a call listens to its run before it reads the log instead: another host may have taken the run over. */
@@ -33,7 +33,7 @@ export class CallService {
   async start(
     caller: Caller,
     { workflowId, inputs = {}, configurable = {}, tags, metadata }: CallRequest,
-    trace: RunRequest['trace'],
+    trace: RunCreation['trace'],
   ): Promise<Change<StartedRun> | Refusal> {
     const asked = { workflowId, inputs, configurable, tags, metadata, trace, exclusive: false, takesFirstSteps: true };
     const start = await this.#needs.runs.create(caller, asked);

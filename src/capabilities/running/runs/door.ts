@@ -12,17 +12,17 @@ import type { ForkRow, ListedRun, RunFilter, RunRow } from '../../../store/log.t
 import { door, extensionPoint } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
 
-/** Who wants to start a run: a caller, or the host itself. */
-export type RunStarter = Pick<Caller, 'isTest'> & Partial<Pick<Caller, 'subject'>>;
+/** Who wants to create a run: a caller, or the host itself. */
+export type RunCreator = Pick<Caller, 'isTest'> & Partial<Pick<Caller, 'subject'>>;
 
 /** Starting, reading, cancelling, pausing and finding runs. */
 export interface Runs {
   /** Starts a run of the current version of a workflow. */
-  create(caller: Caller, request: RunRequest): Promise<Change<StartedRun> | Refusal>;
+  create(caller: Caller, request: RunCreation): Promise<Change<StartedRun> | Refusal>;
   /** Starts a run of a definition that need not be a registered workflow. */
   createPinned(caller: Caller, workflow: PinnedPlan, given: RunArguments): Promise<Change<StartedRun> | Refusal>;
   /** Refuses what this caller may not give to a run of this workflow. */
-  check(caller: RunStarter, given: RunArguments, plan: Plan): Promise<Refusal | undefined>;
+  check(caller: RunCreator, given: RunArguments, plan: Plan): Promise<Refusal | undefined>;
   snapshot(caller: Caller, runId: string): Promise<RunSnapshot | Refusal>;
   row(caller: Caller, runId: string): Promise<RunRow | undefined>;
   /** Cancels a run. A run that has ended keeps its status, which is not an error. */
@@ -62,8 +62,8 @@ export interface RunArguments {
   readonly engineVersion?: number | undefined;
 }
 
-/** A request to start a run. */
-export interface RunRequest extends RunArguments {
+/** A request to create a run. */
+export interface RunCreation extends RunArguments {
   readonly workflowId: string;
   readonly scopeId?: string | undefined;
   /** Refuse if a live run has this scope. */

@@ -44,7 +44,7 @@ import type { Feedback } from '../../people/feedback/door.ts';
 import type { Interrupts } from '../../people/interrupts/door.ts';
 import { answer, type Caller, type Request, reply, route, transact } from '../../request.ts';
 import { startedReply } from '../../started-reply.ts';
-import type { RunRequest, Runs } from './door.ts';
+import type { RunCreation, Runs } from './door.ts';
 
 /** What the handlers of run routes use. */
 interface Services {
@@ -71,7 +71,7 @@ const createRun = operation({
     const refusal = checkBody(caller, body);
     if (refusal) return refusal;
     const forced = request.header('x-force-engine-version');
-    const asked: RunRequest = {
+    const asked: RunCreation = {
       workflowId: body.workflowId!,
       inputs: body.inputs ?? {},
       configurable: body.configurable ?? {},
@@ -98,7 +98,7 @@ interface CreatedWithCallback {
 async function createWithCallback(
   { caller, origin, body: { callbackUrl: url } }: Pick<Request, 'caller' | 'origin'> & { body: CreateRunRequest },
   { runs, webhooks }: Pick<Services, 'runs' | 'webhooks'>,
-  asked: RunRequest,
+  asked: RunCreation,
 ): Promise<Change<CreatedWithCallback> | Refusal> {
   const start = await runs.create(caller, { ...asked, takesFirstSteps: url === undefined });
   if (isRefusal(start)) return start;

@@ -5,7 +5,7 @@ import { registerShared } from '../../../../test/support/register-shared.ts';
 import { isRefusal } from '../../../protocol/errors.ts';
 import { perform } from '../../../runtime/change.ts';
 import { openManagementRun } from '../../../runtime/management.ts';
-import type { RunRequest } from './door.ts';
+import type { RunCreation } from './door.ts';
 import { RunService } from './service.ts';
 
 const host = await openCapabilityHost();
@@ -17,7 +17,7 @@ const ada = callerAs('ada');
 const waiting = workflow([node('a', 'core.delay', { config: { delayMs: 60_000 } }), node('b')], line('a', 'b'));
 await registerShared(runtime, waiting);
 
-const request = (more: Partial<RunRequest> = {}): RunRequest => ({
+const request = (more: Partial<RunCreation> = {}): RunCreation => ({
   workflowId: waiting.id,
   inputs: {},
   configurable: {},
@@ -25,7 +25,7 @@ const request = (more: Partial<RunRequest> = {}): RunRequest => ({
   ...more,
 });
 
-async function started(more: Partial<RunRequest> = {}): Promise<string> {
+async function started(more: Partial<RunCreation> = {}): Promise<string> {
   const outcome = await perform(runtime, () => runs.create(ada, request(more)));
   if (isRefusal(outcome)) throw new Error(outcome.message);
   return outcome.runId;
@@ -51,7 +51,7 @@ describe('creating a run', () => {
     );
   });
 
-  it.each<[string, Partial<RunRequest>, string]>([
+  it.each<[string, Partial<RunCreation>, string]>([
     ['an unknown workflow', { workflowId: 'no-such' }, 'not_found'],
     ['a mock provider from a live key', { configurable: { mockProvider: { id: 'x' } } }, 'mock_provider_forbidden'],
     ['a forced engine version from a live key', { engineVersion: 0 }, 'force_engine_version_forbidden'],

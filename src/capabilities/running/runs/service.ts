@@ -30,7 +30,14 @@ import { endQuarantine, findQuarantined, type QuarantinedRow } from '../../../st
 import { sha256Hex } from '../../../system/digest.ts';
 import type { Host } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
-import { MockProviders, type Pausing, type RunArguments, type RunRequest, type RunStarter, type Runs } from './door.ts';
+import {
+  MockProviders,
+  type Pausing,
+  type RunArguments,
+  type RunCreation,
+  type RunCreator,
+  type Runs,
+} from './door.ts';
 import { outcomeIn } from './outcome.ts';
 import { checkCreation, type RunRules } from './rules.ts';
 
@@ -47,7 +54,7 @@ export class RunService implements Runs {
     this.#settings = settings;
   }
 
-  async create(caller: Caller, request: RunRequest): Promise<Change<StartedRun> | Refusal> {
+  async create(caller: Caller, request: RunCreation): Promise<Change<StartedRun> | Refusal> {
     const { subject } = caller;
     const workflow = await this.#host.runtime.plans.current(subject, request.workflowId);
     if (!workflow) return refuse('not_found', 'There is no such workflow.');
@@ -76,7 +83,7 @@ export class RunService implements Runs {
     return refusal ?? createRun(runtime, { ...given, subject, workflow, depth: 0 });
   }
 
-  check(caller: RunStarter, given: RunArguments, plan: Plan): Promise<Refusal | undefined> {
+  check(caller: RunCreator, given: RunArguments, plan: Plan): Promise<Refusal | undefined> {
     const { schemas: shared } = this.#host.runtime;
     const schemas = caller.subject ? shared.of(caller.subject.tenant) : shared;
     const rules = { models: this.#settings.models, mockProviders: this.#host.extensions(MockProviders) };

@@ -110,8 +110,8 @@ export class Claims {
 
   async #commit(claims: Unit): Promise<readonly WorkItem[]> {
     if (claims.length === 0) return [];
-    const outcome = await this.#runtime.store.commit(claims);
-    return outcome.committed ? (outcome.rows.flat() as unknown as WorkItem[]) : [];
+    const outcome = await this.#runtime.store.commit<WorkItem>(claims);
+    return outcome.committed ? outcome.rows.flat() : [];
   }
 }
 
@@ -123,8 +123,8 @@ type Orphan = Pick<WorkItem, 'work_id' | 'tenant'> & { readonly quarantined_at: 
  */
 export async function returnOrphans(runtime: Runtime, strikesMax: number): Promise<void> {
   for (;;) {
-    const outcome = await runtime.store.commit([freeOrphans(CLAIM_MAX, { kind: RUN_WORK, strikesMax })]);
-    const freed = outcome.committed ? (outcome.rows[0] as unknown as Orphan[]) : [];
+    const outcome = await runtime.store.commit<Orphan>([freeOrphans(CLAIM_MAX, { kind: RUN_WORK, strikesMax })]);
+    const freed = outcome.committed ? outcome.rows.flat() : [];
     for (const { work_id, tenant, quarantined_at } of freed) {
       if (quarantined_at !== null) void putAside(runtime, tenant, work_id);
     }

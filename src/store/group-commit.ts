@@ -1,7 +1,7 @@
 import type { Clock } from '../system/clock.ts';
 import { FairQueue } from '../system/fair-queue.ts';
 import { type Meter, NO_METER } from '../system/meter.ts';
-import type { CommitOutcome, Unit } from './sql.ts';
+import type { CommitOutcome, Row, Unit } from './sql.ts';
 
 /** Units per transaction. More wait for the next one, which bounds how long any caller waits. */
 const GROUP_MAX = 128;
@@ -63,11 +63,13 @@ export class GroupCommit {
   }
 
   /** Queues a unit of a tenant; settles once the transaction that contains it has ended. */
-  commit(unit: Unit, tenant = HOST): Promise<CommitOutcome> {
-    return new Promise((resolve, reject) => {
+  commit<R = Row>(unit: Unit, tenant = HOST): Promise<CommitOutcome<R>> {
+    const settled = new Promise<CommitOutcome>((resolve, reject) => {
       this.#queue({ unit, tenant, cost: costOf(unit), blocked: 0, resolve, reject });
       this.#schedule();
     });
+    // As with `read`, the caller says what its statements return.
+    return settled as Promise<CommitOutcome<R>>;
   }
 
   /** Settles when no unit is queued or in flight. */

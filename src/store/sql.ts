@@ -50,8 +50,8 @@ export type Row = Record<string, unknown>;
 /**
  * The result of committing a unit: the rows of its RETURNING writes, or the name of the first expectation that failed.
  */
-export type CommitOutcome =
-  | { readonly committed: true; readonly rows: readonly (readonly Row[])[] }
+export type CommitOutcome<R = Row> =
+  | { readonly committed: true; readonly rows: readonly (readonly R[])[] }
   | { readonly committed: false; readonly failedExpectation: string };
 
 /** Builds a read-only statement from its text and parameters. */

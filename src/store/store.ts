@@ -22,7 +22,7 @@ export interface Store {
    * transaction (group commit), so that a thousand writers do not cause a thousand flushes. If one is not enough for
    * all, tenants get their share of it.
    */
-  commit(unit: Unit, options?: CommitOptions): Promise<CommitOutcome>;
+  commit<R = Row>(unit: Unit, options?: CommitOptions): Promise<CommitOutcome<R>>;
   /**
    * Notifies other hosts that something changed under these topics. A hint only shortens a wait: it may be lost, so
    * readers also poll.

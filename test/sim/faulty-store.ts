@@ -60,10 +60,10 @@ export class FaultyStore implements Store {
     return this.#over(() => this.#store.read<R>(statement));
   }
 
-  async commit(unit: Unit): Promise<CommitOutcome> {
+  async commit<R>(unit: Unit): Promise<CommitOutcome<R>> {
     const outcome = await this.#over(() => {
       if (this.state === 'read-only') throw new StoreFailure('the disk is full');
-      return this.#store.commit(unit);
+      return this.#store.commit<R>(unit);
     });
     const late = this.lateBy(unit);
     if (late > 0) await this.#world.sleep(late);

@@ -71,13 +71,13 @@ function companionOf(nodeId: string, interruptId: string, { kind, data }: Interr
     return [{ type: 'clarification.requested', nodeId, payload: { nodeId, questions, interruptId } }];
   }
   if (kind !== 'approval' || isGate(data)) return [];
-  const { artifactId, artifactType, actions } = data as unknown as ApprovalData;
+  const { artifactId, artifactType, actions } = data as JsonObject & ApprovalData;
   // This event predates `edit-accept` and still calls it `edit`.
   const known = actions.map((action) => (action === 'edit-accept' ? 'edit' : action));
   return [{ type: 'approval.requested', nodeId, payload: { nodeId, artifactId, artifactType, actions: known } }];
 }
 
-function isGate(data: JsonObject): boolean {
+function isGate(data: JsonObject): data is JsonObject & GateData {
   return typeof data.gateId === 'string';
 }
 
@@ -121,10 +121,11 @@ export function resolveInterrupt(
 type Answer = (question: Question, value: unknown, by: Resolver) => Decision;
 
 const answers: Partial<Record<OpenInterrupt['kind'], Answer>> = {
-  approval: (question, value, by) =>
-    isGate(question.interrupt.data)
-      ? decideGate(question, question.interrupt.data as unknown as GateData, value, by)
-      : decideApproval(question, question.interrupt.data as unknown as ApprovalData, value, by),
+  approval: (question, value, by) => {
+    const { data } = question.interrupt;
+    if (isGate(data)) return decideGate(question, data, value, by);
+    return decideApproval(question, data as JsonObject & ApprovalData, value, by);
+  },
   clarification: answerQuestions,
   'external-event': (question, value, by) => {
     const correlation = question.interrupt.data.correlation as JsonObject;

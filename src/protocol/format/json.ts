@@ -73,7 +73,9 @@ export function pointerOf(path: string): string {
   return path.startsWith('/') ? path : `/${path.replaceAll(/\[(\d+)\]/g, '.$1').replaceAll('.', '/')}`;
 }
 
+type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
 /** Removes members whose value is undefined. */
-export function defined<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never;
+export function defined<T extends object>(values: T): Defined<T> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<T>;
 }

@@ -5,7 +5,7 @@ import { sql, type Write } from '../store/sql.ts';
 import { openSqlite } from '../store/sqlite.ts';
 import type { Store } from '../store/store.ts';
 import { realClock } from '../system/real.ts';
-import { and, type Change, changeOf, perform, UnitRefused, unchanged, withResult } from './change.ts';
+import { and, type Change, changeOf, OUTDATED, perform, UnitRefused, unchanged, withResult } from './change.ts';
 import { KeyedMutex } from './keyed-mutex.ts';
 
 const TABLES = [
@@ -64,6 +64,21 @@ describe('performing a change', () => {
       return changeOf('never', [update('a', -1, 1)], { retryOn: ['value'], announce: [tell] });
     });
     expect(outcome).toMatchObject({ refused: 'conflict', headers: { 'Retry-After': '1' } });
+    expect(decisions).toBe(20);
+    expect(told).toEqual([]);
+  });
+
+  it('decides again when the decision says that it is outdated, within the same limit', async () => {
+    let decisions = 0;
+    const settle = async () => (++decisions === 3 ? changeOf('settled', [insert('b', 1)]) : OUTDATED);
+    expect(await make<string>(settle)).toBe('settled');
+    expect(decisions).toBe(3);
+    decisions = 0;
+    const outcome = await make(async () => {
+      if (++decisions % 2 === 0) return OUTDATED;
+      return changeOf('never', [update('a', -1, 1)], { retryOn: ['value'], announce: [tell] });
+    });
+    expect(outcome).toBe(OUTDATED);
     expect(decisions).toBe(20);
     expect(told).toEqual([]);
   });

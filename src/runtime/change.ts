@@ -28,7 +28,7 @@ export interface Change<T = void> {
 /** The parts of a change that have a default. */
 type ChangeOptions = Partial<Pick<Change, 'announce' | 'retryOn' | 'refusals'>>;
 
-/** Reads the current state and decides on a change, or refuses. It is called again after a conflict. */
+/** Reads the current state and decides on a change, or refuses. It is called again after a conflict, and when it gives OUTDATED. */
 export type Decide<T> = () => Promise<Change<T> | Refusal>;
 
 /** A change that writes a unit and gives a result. */
@@ -77,8 +77,11 @@ export class UnitRefused extends Error {
 /** Every conflict is a commit that succeeded elsewhere, so this many in a row mean heavy contention on one resource. */
 const CONFLICTS_MAX = 20;
 
-/** Nothing was changed. `Retry-After` keeps this answer out of the idempotency records: a retry is a new attempt. */
-const TOO_MUCH_CONTENTION: Refusal = {
+/**
+ * The decision is out of date: `perform` takes it again, and answers with this if it is so too often. `Retry-After` keeps
+ * the answer out of the idempotency records: nothing was changed, and a retry is a new attempt.
+ */
+export const OUTDATED: Refusal = {
   ...refuse('conflict', 'Other requests keep changing this resource. Try again.'),
   headers: { 'Retry-After': '1' },
 };
@@ -110,35 +113,46 @@ async function performUntilCommitted<T>(
 ): Promise<T | Refusal> {
   for (let conflicts = 0; conflicts < CONFLICTS_MAX; conflicts++) {
     const change = await decide();
-    if (isRefusal(change)) return change;
-    const outcome = await commitChange(store, change, options);
-    if (outcome !== 'conflict') return outcome;
+    const outcome = isRefusal(change) ? change : await commitChange(store, change, options);
+    if (outcome !== OUTDATED) return outcome;
   }
-  return TOO_MUCH_CONTENTION;
+  return OUTDATED;
 }
 
 async function commitChange<T>(
   store: Store,
   change: Change<T>,
   { record, tenant }: PerformOptions<T>,
-): Promise<T | Refusal | 'conflict'> {
+): Promise<T | Refusal> {
   const { result, announce, retryOn, refusals, refusal } = change;
   const writes = record && !refusal ? [...change.writes, ...record(result)] : change.writes;
+  const failed = await commitOnce(store, { writes, announce }, tenant);
+  if (failed === undefined) return refusal ?? result;
+  if (retryOn.includes(failed)) return OUTDATED;
+  const answer = refusals[failed];
+  if (answer) return typeof answer === 'function' ? answer() : answer;
+  throw new UnitRefused(failed);
+}
+
+/**
+ * Commits a change and announces it, or names the expectation that failed. For a writer that holds state of its own, such
+ * as the drive of a run, and resolves conflicts by reading that again; everybody else calls `perform`.
+ */
+export async function commitOnce(
+  store: Store,
+  { writes, announce }: Pick<Change, 'writes' | 'announce'>,
+  tenant?: string,
+): Promise<string | undefined> {
   if (writes.length > 0) {
     const outcome = await store.commit(writes, { tenant });
-    if (!outcome.committed) {
-      if (retryOn.includes(outcome.failedExpectation)) return 'conflict';
-      const answer = refusals[outcome.failedExpectation];
-      if (answer) return typeof answer === 'function' ? answer() : answer;
-      throw new UnitRefused(outcome.failedExpectation);
-    }
+    if (!outcome.committed) return outcome.failedExpectation;
   }
   for (const tell of announce) tell();
-  return refusal ?? result;
+  return undefined;
 }
 
 /** Commits a unit whose expectations cannot fail, such as housekeeping; throws UnitRefused if one does. */
 export async function commitOrThrow(store: Store, unit: Unit): Promise<void> {
-  const outcome = await store.commit(unit);
-  if (!outcome.committed) throw new UnitRefused(outcome.failedExpectation);
+  const failed = await commitOnce(store, changeOf(undefined, unit));
+  if (failed !== undefined) throw new UnitRefused(failed);
 }

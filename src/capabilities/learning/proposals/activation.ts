@@ -4,7 +4,7 @@ import type { Decision } from '../../../engine/run/decision.ts';
 import { isTerminal, type Run } from '../../../engine/run/run.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { isObject } from '../../../protocol/format/json.ts';
-import { and, type Change, changeOf, unchanged, withResult } from '../../../runtime/change.ts';
+import { and, type Change, changeOf, OUTDATED, unchanged, withResult } from '../../../runtime/change.ts';
 import { REVIEW } from '../../../runtime/management-workflows.ts';
 import { type MovedRun, moveRun } from '../../../runtime/move-run.ts';
 import type { Subject } from '../../../runtime/run-row.ts';
@@ -98,7 +98,7 @@ export class Activation {
       if (over) return over;
       const unseen = refuseUnnamed(current, named) ?? (await this.#parts.views.refuseUnseen(caller, current, named));
       const prepared = unseen ?? (await this.#prepare(current, caller.subject));
-      if (prepared === 'outdated' || !('installation' in prepared)) return prepared;
+      if (isRefusal(prepared)) return prepared;
       return this.#parts.settings.activation === 'direct-rbac'
         ? this.#applyDirectly(run, prepared)
         : this.#askGate(run, prepared, resolverOf(caller));
@@ -159,12 +159,12 @@ export class Activation {
     return current === base ? installation : stale(current);
   }
 
-  async #prepare(row: ProposalRow, by: Subject): Promise<PreparedInstallation | Refusal | 'outdated'> {
+  async #prepare(row: ProposalRow, by: Subject): Promise<PreparedInstallation | Refusal> {
     const installation = await this.#installationOf(row, artifactOf(row, by));
     if (!isRefusal(installation)) return { row, by, installation, ref: this.#host.runtime.ids.next('art-') };
     // What stands in the way may be this very proposal, applied by somebody else in between.
     const [now] = await this.#store.read<ProposalRow>(findProposalOfRun(row.tenant, row.run_id));
-    return now?.version === row.version ? installation : 'outdated';
+    return now?.version === row.version ? installation : OUTDATED;
   }
 
   /** Everybody who contributed to the text is its author, whoever came last. */
@@ -213,7 +213,7 @@ export class Activation {
       return { events: decision, rest: (moved) => withResult(voted, () => moved) };
     }
     const prepared = subject ? await this.#prepare(row, subject) : SIGN_IN;
-    if (prepared === 'outdated' || isRefusal(prepared)) return prepared;
+    if (isRefusal(prepared)) return prepared;
     const approvalId = gateOf(run)!.interruptId;
     return {
       events: [...decision, ...endApproved(activatedBy(prepared, approvalId), approval)],

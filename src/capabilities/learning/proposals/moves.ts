@@ -14,11 +14,8 @@ interface ProposalMove<T> {
   readonly rest: (moved: MovedRun) => Change<T>;
 }
 
-/**
- * What may come of a decision about a proposal: a move of its run, a change without one, or a refusal. `outdated` means
- * that the proposal changed while the decision was taken, so it is taken again.
- */
-export type ProposalDecision<T> = ProposalMove<T> | Change<T> | Refusal | 'outdated';
+/** What may come of a decision about a proposal: a move of its run, a change without one, or a refusal. */
+export type ProposalDecision<T> = ProposalMove<T> | Change<T> | Refusal;
 
 /** Where the management run of a proposal is. */
 interface RunPlace {
@@ -44,7 +41,6 @@ export async function moveProposal<T>(
     decided = row ? await decide(run, row) : NOT_FOUND;
     return isMove(decided) ? decided.events : NOT_MOVED;
   });
-  if (decided === 'outdated') return moveProposal(runtime, { from, runId }, decide);
   if (!isMove(decided)) return decided;
   if (isRefusal(moved)) return moved;
   const rest = decided.rest(moved.result);
@@ -52,5 +48,5 @@ export async function moveProposal<T>(
 }
 
 function isMove<T>(decided: ProposalDecision<T>): decided is ProposalMove<T> {
-  return typeof decided === 'object' && 'events' in decided;
+  return 'events' in decided;
 }

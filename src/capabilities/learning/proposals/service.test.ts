@@ -3,9 +3,9 @@ import { callerAs, openCapabilityHost } from '../../../../test/support/capabilit
 import { unique } from '../../../../test/support/definitions.ts';
 import { noVerifiers } from '../../../../test/support/no-verifiers.ts';
 import { resolveInterrupt } from '../../../engine/people/interrupts.ts';
-import { isRefusal } from '../../../protocol/errors.ts';
+import { isRefusal, refuse } from '../../../protocol/errors.ts';
 import type { Proposal } from '../../../protocol/learning/proposals.ts';
-import { changeOf, type Decide, perform, unchanged } from '../../../runtime/change.ts';
+import { changeOf, type Decide, OUTDATED, perform, unchanged } from '../../../runtime/change.ts';
 import { REVIEW } from '../../../runtime/management-workflows.ts';
 import { sql } from '../../../store/sql.ts';
 import type { Packs } from '../../ai/packs/door.ts';
@@ -40,13 +40,17 @@ const needs = {
   verifiers: noVerifiers(),
 };
 const TIMEOUT_MS = 60_000;
-const serviceWith = (settings: Partial<ProposalSettings> = {}): ProposalService =>
-  new ProposalService(host, needs, {
-    activation: 'approval-gate',
-    gates: [{ quorum: 2, timeoutSec: TIMEOUT_MS / 1_000 }],
-    pendingMax: 1_000,
-    ...settings,
-  });
+const serviceWith = (settings: Partial<ProposalSettings> = {}, into = prompts): ProposalService =>
+  new ProposalService(
+    host,
+    { ...needs, prompts: into },
+    {
+      activation: 'approval-gate',
+      gates: [{ quorum: 2, timeoutSec: TIMEOUT_MS / 1_000 }],
+      pendingMax: 1_000,
+      ...settings,
+    },
+  );
 const proposals = serviceWith();
 
 const owner = callerAs('owner');
@@ -190,6 +194,20 @@ describe('applying', () => {
     expect(decisions).toBe(2);
     expect(second).toEqual(first);
     expect((await auditedOf(id)).filter((action) => action === 'proposal.apply')).toHaveLength(1);
+  });
+
+  it('is refused in the end if the proposal changes whenever its installation is decided on', async () => {
+    const { id } = await drafted();
+    let decisions = 0;
+    class ContestedPrompts extends PromptService {
+      override async install() {
+        await done(() => proposals.revise(owner, id, { title: `Draft ${++decisions}` }));
+        return refuse('conflict', 'In the way.');
+      }
+    }
+    const contested = serviceWith({ activation: 'direct-rbac' }, new ContestedPrompts(host, audit, 'hashed'));
+    expect(await perform(runtime, () => contested.apply(ada, id))).toBe(OUTDATED);
+    expect(decisions).toBe(20);
   });
 
   it('is refused when what the artifact replaces has changed since', async () => {

@@ -271,6 +271,6 @@ export class ProposalService implements Proposals {
 }
 
 /** Stores a changed proposal, unless somebody else changed it since it was read. */
-function updated(next: ProposalRow, ...also: Unit): Change<ProposalRow> {
-  return changeOf(next, [updateProposal(next), ...also], { retryOn: ['proposal'] });
+function updated(next: ProposalRow, ...writes: Unit): Change<ProposalRow> {
+  return changeOf(next, [updateProposal(next), ...writes], { retryOn: ['proposal'] });
 }

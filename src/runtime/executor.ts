@@ -362,7 +362,7 @@ export class Executor {
       const fields = { workId: lease.workId, kind: item.kind, err: error };
       if (error instanceof LeaseLost) {
         void countLoss(this.#runtime, item, lease);
-        this.#runtime.log.warn(fields, 'another host has taken over this work item');
+        this.#runtime.log.warn(fields, 'this host no longer holds the work item');
       } else this.#runtime.log.error(fields, 'a work item failed; trying again later');
       await this.#handBack(lease, [retryWork(lease, due)]);
     }

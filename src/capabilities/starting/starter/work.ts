@@ -75,7 +75,8 @@ export class StarterWork<Row extends StarterColumns, Request extends RunRequest,
     const state = nextState('armed', typeof next === 'number' ? 'await' : next)!;
     const status = this.#family.statusColumns({ state, dueAt: dueAgainAt ?? null });
     const settled: Row = { ...row, ...columns, ...status };
-    return { change: changeOf(undefined, [this.#records.update(settled), ...writes]), dueAgainAt };
+    const change = changeOf(undefined, [this.#records.update(settled), ...writes], { retryOn: ['revision'] });
+    return { change, dueAgainAt };
   }
 
   /** Who decides on the runs of a starter; undefined if it has no owner, or one that leaves its runs to the family. */

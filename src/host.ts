@@ -25,7 +25,7 @@ import { validator } from './http/validation.ts';
 import { isRefusal } from './protocol/errors.ts';
 import { AuthoredWorkflow, type WorkflowDefinition } from './protocol/running/workflows.ts';
 import { CANCEL_CHILD } from './runtime/append.ts';
-import { and, type Change, perform, unchanged } from './runtime/change.ts';
+import { and, type Change, commitOrThrow, perform, unchanged } from './runtime/change.ts';
 import { createRuntime } from './runtime/create-runtime.ts';
 import { Executor } from './runtime/executor.ts';
 import { MAINTENANCE, maintenanceHandler, maintenanceWork } from './runtime/maintenance.ts';
@@ -120,7 +120,7 @@ async function startOn<Extra extends object>(
   const withdrawn = await perform(host.runtime, () => assembly.services.workflows.withdrawShared());
   if (isRefusal(withdrawn)) throw new Error(withdrawn.message);
   const server = createEdge(built, config, system);
-  await store.commit([maintenanceWork()]);
+  await commitOrThrow(store, [maintenanceWork()]);
   const closeControls = await openControls(store, config, system);
   const stop = stopOnce(built, server, { watch: system.watch, closeControls });
   try {

@@ -16,7 +16,7 @@ import type { Unit } from '../store/sql.ts';
 import { NoSpace } from '../store/store.ts';
 import { type Cancel, sleep } from '../system/clock.ts';
 import { TemporaryFailure } from '../system/temporary-failure.ts';
-import type { Change } from './change.ts';
+import { type Change, commitOrThrow } from './change.ts';
 import { Claims, returnOrphans } from './claims.ts';
 import type { CreatedRun } from './creation.ts';
 import { Drive, type DriveOptions, RunStalls } from './drive.ts';
@@ -126,7 +126,7 @@ export class Executor {
     await this.#renewHeartbeat();
     this.#scheduleHeartbeat();
     // A store with one owner: the process that held leases before is gone, so its work continues at once.
-    if (this.#hasOneOwner) await this.#runtime.store.commit([deleteOtherHosts(this.hostId)]);
+    if (this.#hasOneOwner) await commitOrThrow(this.#runtime.store, [deleteOtherHosts(this.hostId)]);
     this.#stopListening = this.#runtime.hub.onWork((workId, dueAt) => this.#onWake(workId, dueAt));
     await returnOrphans(this.#runtime, this.#strikesMax);
     this.#polls.now();
@@ -152,9 +152,9 @@ export class Executor {
   /** Items that are still active keep their lease; without heartbeats other hosts take them over. */
   async #leave(): Promise<void> {
     if (this.#active.size > 0) return;
-    await this.#runtime.store
-      .commit([removeHost(this.hostId)])
-      .catch((error) => this.#runtime.log.warn({ err: error }, 'could not sign off; the leases will expire'));
+    await commitOrThrow(this.#runtime.store, [removeHost(this.hostId)]).catch((error) =>
+      this.#runtime.log.warn({ err: error }, 'could not sign off; the leases will expire'),
+    );
   }
 
   /** Starts a run on this host if it has room for the tenant, on the next one that has if not. */
@@ -307,7 +307,7 @@ export class Executor {
   #acquitLater(lease: Lease, crashes: number): void {
     this.#runtime.clock.after(Math.min(TRIAL_MS * 2 ** crashes, TRIAL_MAX_MS), () => {
       if (this.#claims.onTrial !== lease.workId) return;
-      this.#runtime.store.commit([acquit(lease)]).then(
+      commitOrThrow(this.#runtime.store, [acquit(lease)]).then(
         () => this.#endTrial(lease.workId),
         (error) => {
           this.#runtime.log.warn({ runId: lease.workId, err: error }, 'a suspect was not acquitted; trying again');

@@ -1,6 +1,7 @@
 import type { Lease } from '../store/queue.ts';
 import type { Unit } from '../store/sql.ts';
 import { sleep } from '../system/clock.ts';
+import { commitOrThrow } from './change.ts';
 import type { Runtime } from './runtime.ts';
 
 /** First and longest pause before a work item is handed back again to a store that failed. */
@@ -14,7 +15,7 @@ const PAUSE_MAX_MS = 2_000;
 export async function handBack(runtime: Runtime, lease: Lease, unit: Unit, stop: AbortSignal): Promise<void> {
   for (let pauseMs = PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MAX_MS)) {
     try {
-      await runtime.store.commit(unit);
+      await commitOrThrow(runtime.store, unit);
       return;
     } catch (error) {
       const fields = { workId: lease.workId, err: error };

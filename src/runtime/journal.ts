@@ -4,7 +4,7 @@ import { finishWork, guardLease, type Lease, releaseLease } from '../store/queue
 import type { Unit } from '../store/sql.ts';
 import { sha256Hex } from '../system/digest.ts';
 import { announce, appendWrites, positionOf, type RunPosition, recordAndApply } from './append.ts';
-import type { Change } from './change.ts';
+import { and, type Change, changeOf, commitOnce } from './change.ts';
 import { LeaseLost } from './effects/ledger.ts';
 import { traitsOf } from './event-traits.ts';
 import type { Recorded } from './recording.ts';
@@ -76,21 +76,20 @@ export class Journal {
     if (pending.length === 0 && move === 'hold') return true;
     this.#pending = [];
     this.#changes = [];
-    const unit = [
-      ...this.#leaseWrites(move, pending),
-      ...this.#eventWrites(pending),
-      ...changes.flatMap(({ writes }) => writes),
-    ];
-    const outcome = await this.#runtime.store.commit(unit, { tenant: this.#held.identity.subject.tenant });
-    if (!outcome.committed) {
-      this.#discard(pending);
-      return this.#conflict(outcome.failedExpectation, move);
-    }
+    const append = changeOf(undefined, [...this.#leaseWrites(move, pending), ...this.#eventWrites(pending)], {
+      announce: [() => this.#committed(pending)],
+    });
+    const { store } = this.#runtime;
+    const failed = await commitOnce(store, and(append, ...changes), this.#held.identity.subject.tenant);
+    if (failed === undefined) return true;
+    this.#discard(pending);
+    return this.#conflict(failed, move);
+  }
+
+  #committed(pending: readonly Recorded[]): void {
     const before = this.#stored;
     this.#stored = positionOf(this.#held.run);
     if (pending.length > 0) announce(this.#runtime, this.#held, pending, before);
-    for (const tell of changes.flatMap(({ announce }) => announce)) tell();
-    return true;
   }
 
   /**
@@ -146,8 +145,8 @@ export class Journal {
   }
 
   async #holdsLease(): Promise<boolean> {
-    const outcome = await this.#runtime.store.commit([guardLease(this.lease, false)]);
-    return outcome.committed;
+    const failed = await commitOnce(this.#runtime.store, changeOf(undefined, [guardLease(this.lease, false)]));
+    return failed === undefined;
   }
 }
 

@@ -1,5 +1,5 @@
 import type { CommitmentFired } from '../../../protocol/starting/commitment-events.ts';
-import { commitOrThrow } from '../../../runtime/change.ts';
+import { commitOnce, commitOrThrow } from '../../../runtime/change.ts';
 import { decodeEvent } from '../../../runtime/recording.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { WorkHandler } from '../../../runtime/work-kind.ts';
@@ -30,8 +30,7 @@ export async function evaluateTwice(
       crashes: 0,
       strikes: 0,
     });
-    if (!change || !(await store.commit(change.writes)).committed) continue;
-    for (const tell of change.announce) tell();
+    if (change) await commitOnce(store, change);
   }
   const runs = await store.read<ListedRun>(listRuns({ tenant }, { tag: `commitment:${work_id}` }, EVENTS_READ));
   const [run] = runs;

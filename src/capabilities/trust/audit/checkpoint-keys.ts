@@ -1,5 +1,6 @@
 import type { AuditCheckpoint } from '../../../protocol/trust/audit-chain.ts';
 import { believedKeys, type EndorsedKey, endorsementText } from '../../../protocol/trust/audit-keys.ts';
+import { commitOrThrow } from '../../../runtime/change.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import {
   hexOf,
@@ -82,7 +83,7 @@ export class CheckpointKeys {
       const row = await this.#newRow(rows);
       const isCredible = row.endorsed_by !== null || this.#rows.isNewPinned(rows, this.#outside);
       if (!isCredible) throw new Error(NOBODY_VOUCHES);
-      await this.#runtime.store.commit([ensureAuditKey(row)]);
+      await commitOrThrow(this.#runtime.store, [ensureAuditKey(row)]);
       rows = await this.#load();
     }
     if (!this.#signing) {

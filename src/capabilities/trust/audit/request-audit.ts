@@ -1,3 +1,4 @@
+import { commitOrThrow } from '../../../runtime/change.ts';
 import { LruCache } from '../../../runtime/lru-cache.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Cancel } from '../../../system/clock.ts';
@@ -97,7 +98,10 @@ export class RequestAuditor implements RequestAudit {
 
   async #commit(records: readonly AuditRecord[]): Promise<void> {
     try {
-      await this.#runtime.store.commit(records.flatMap((record) => this.#options.audit.record(record)));
+      await commitOrThrow(
+        this.#runtime.store,
+        records.flatMap((record) => this.#options.audit.record(record)),
+      );
     } catch (error) {
       // The commit may have happened although its answer was lost, so it is not repeated.
       for (const { tenant } of records) this.#drop(tenant, 1);

@@ -1,3 +1,4 @@
+import { commitOrThrow } from '../../../runtime/change.ts';
 import type { Store } from '../../../store/store.ts';
 import type { Log } from '../../../system/log.ts';
 import { type KeyRow, touchKey } from './records.ts';
@@ -20,8 +21,7 @@ export class LastUse {
   note({ key_id: keyId, last_used_at: last }: Pick<KeyRow, 'key_id' | 'last_used_at'>, now: number): void {
     if ((last !== null && now - last < EVERY_MS) || this.#writing.has(keyId)) return;
     this.#writing.add(keyId);
-    this.#store
-      .commit([touchKey(keyId, EVERY_MS)])
+    commitOrThrow(this.#store, [touchKey(keyId, EVERY_MS)])
       .catch((error) =>
         this.#log.warn(
           { keyId, err: error },

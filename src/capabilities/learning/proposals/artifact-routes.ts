@@ -4,7 +4,7 @@ import { InstalledArtifact, InstalledArtifactSummary, ProposalEvidence } from '.
 import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
 import { NO_CONTENT, reply, route, transact } from '../../request.ts';
 import { evidenceOf, installedSummary } from './document.ts';
-import { ProposalParams } from './routes.ts';
+import { ProposalParams, shownTo } from './routes.ts';
 import type { ProposalService } from './service.ts';
 
 const operation = route<{ readonly proposals: ProposalService }>();
@@ -22,8 +22,7 @@ const evidence = operation({
   handle: async ({ caller, params }, { proposals }) => {
     const details = await proposals.details(caller.subject, params.proposalId);
     if (isRefusal(details)) return details;
-    await proposals.views.note(caller, [details.row]);
-    return reply(200, evidenceOf(details));
+    return shownTo(caller, [details.row], proposals, reply(200, evidenceOf(details)));
   },
 });
 

@@ -13,7 +13,7 @@ import {
 } from '../../../protocol/learning/proposals.ts';
 import { CONSOLE_HEADER } from '../../../protocol/operations/console-header.ts';
 import { ListQuery, pageRequest, readPage } from '../../page.ts';
-import { type Reply, reply, route, transact } from '../../request.ts';
+import { type Caller, type Reply, reply, route, type Transaction, transact } from '../../request.ts';
 import type { AppliedProposal as Applied } from './activation.ts';
 import { proposalText } from './document.ts';
 import { entityTagOf } from './named-artifact.ts';
@@ -54,8 +54,8 @@ const list = operation({
       positionOf: ({ proposal_id }) => proposal_id,
     });
     const more = nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(nextCursor)}`;
-    await proposals.views.note(caller, shown);
-    return { status: 200, text: `{"proposals":[${shown.map(proposalText).join(',')}]${more}}` };
+    const text = `{"proposals":[${shown.map(proposalText).join(',')}]${more}}`;
+    return shownTo(caller, shown, proposals, { status: 200, text });
   },
 });
 
@@ -71,10 +71,23 @@ const get = operation({
   handle: async ({ caller, params }, { proposals }) => {
     const row = await proposals.find(caller.subject, params.proposalId);
     if (isRefusal(row)) return row;
-    await proposals.views.note(caller, [row]);
-    return documentReply(row);
+    return shownTo(caller, [row], proposals, documentReply(row));
   },
 });
+
+/** A reply that shows proposals; what the caller has seen of them is stored before it is sent. */
+export function shownTo(
+  caller: Caller,
+  rows: readonly ProposalRow[],
+  { views }: Pick<ProposalService, 'views'>,
+  shown: Reply,
+): Transaction {
+  return transact(
+    () => views.note(caller, rows),
+    () => shown,
+    { isAdditive: true },
+  );
+}
 
 const revise = operation({
   operationId: 'reviseProposal',

@@ -1,4 +1,5 @@
 import type { Refusal } from '../../../protocol/errors.ts';
+import { type Change, changeOf, unchanged } from '../../../runtime/change.ts';
 import type { Subject } from '../../../runtime/run-row.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Write } from '../../../store/sql.ts';
@@ -16,12 +17,11 @@ export class ProposalViews {
   }
 
   /** Stores what is shown to a caller now. Nothing is written if they have seen it before. */
-  async note(caller: Caller, shown: readonly ViewRow[]): Promise<void> {
-    if (shown.length === 0 || !caller.scopes.has(ACTIVATION_SCOPE)) return;
+  async note(caller: Caller, shown: readonly ViewRow[]): Promise<Change> {
+    if (shown.length === 0 || !caller.scopes.has(ACTIVATION_SCOPE)) return unchanged(undefined);
     const seen = await this.#seenBy(caller, shown);
     const unseen = shown.filter(({ proposal_id, sha256 }) => seen.get(proposal_id) !== sha256);
-    const writes = this.writes(caller, unseen);
-    if (writes.length > 0) await this.#runtime.store.commit(writes);
+    return changeOf(undefined, this.writes(caller, unseen));
   }
 
   /** The writes that store what is shown to a caller; none if they may not apply proposals. */

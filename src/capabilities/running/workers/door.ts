@@ -29,7 +29,7 @@ export interface Workers {
   openTasks(caller: Caller): Promise<readonly OpenTask[]>;
   /** Leases attempts, and waits for the first one if the request says so. */
   claim(caller: Caller, request: ClaimTasksRequest, signal: AbortSignal): Promise<readonly WorkerTask[]>;
-  heartbeat(caller: Caller, taskId: string, beat: TaskHeartbeat): Promise<TaskLease | Refusal>;
+  heartbeat(caller: Caller, taskId: string, beat: TaskHeartbeat): Promise<Change<TaskLease> | Refusal>;
   /** Claims an effect in the ledger, or gives its recorded result. */
   claimEffect(caller: Caller, taskId: string, claim: EffectClaim): Promise<EffectState | Refusal>;
   recordEffect(caller: Caller, taskId: string, result: EffectResult): Promise<EffectState | Refusal>;

@@ -108,8 +108,13 @@ const heartbeatWorkerTask = operation({
   isUnrecorded: true,
   replies: { 200: TaskLease },
   refusals: [400, 404, 409],
-  handle: async ({ caller, params: { taskId }, body }, { workers }) =>
-    answer(200, await workers.heartbeat(caller, taskId, body)),
+  handle: ({ caller, params: { taskId }, body }, { workers }) =>
+    transact(
+      () => workers.heartbeat(caller, taskId, body),
+      (lease) => reply(200, lease),
+      // A beat must not wait for a report that is on its way.
+      { isAdditive: true },
+    ),
 });
 
 const claimWorkerEffect = operation({

@@ -3,6 +3,7 @@ import { callerAs, openCapabilityHost } from '../../../../test/support/capabilit
 import { node, workflow } from '../../../../test/support/definitions.ts';
 import { registerShared } from '../../../../test/support/register-shared.ts';
 import { isRefusal } from '../../../protocol/errors.ts';
+import type { EffectState } from '../../../protocol/running/workers.ts';
 import { changeOf, perform } from '../../../runtime/change.ts';
 import { RunService } from '../runs/service.ts';
 import { findOpenTasks, findTask, findTaskStatus, insertTask, type TimedTaskRow, WORKER_TABLES } from './records.ts';
@@ -41,4 +42,23 @@ it('shows open attempts and renews leases without reading what the attempts were
   expect([body, outcome]).toEqual(['{}', null]);
   expect(await store.read(findTaskStatus({ tenant }, 'task-1'))).toEqual([status]);
   expect(await store.read(findOpenTasks({ tenant }, 10))).toEqual([status]);
+});
+
+it('keeps what a worker reports only while it holds the lease, and an effect with a result is not claimed again', async () => {
+  const [task] = await workers.claim(caller, { types: ['acme.add'] }, new AbortController().signal);
+  const { taskId, epoch } = task!;
+  const beat = (at: number) => perform(runtime, () => workers.heartbeat(caller, taskId, { epoch: at }));
+  expect(await beat(epoch)).toMatchObject({ isCancelled: false });
+  const [name, result] = ['charge', { paid: 3 }];
+  expect(await workers.recordEffect(caller, taskId, { epoch, name, result })).toMatchObject({ refused: 'conflict' });
+  const { idempotencyKey } = (await workers.claimEffect(caller, taskId, { epoch, name })) as EffectState;
+  const done = { state: 'done', idempotencyKey, result };
+  expect(await workers.recordEffect(caller, taskId, { epoch, name, result })).toEqual(done);
+  expect(await workers.recordEffect(caller, taskId, { epoch, name, result: 'another' })).toEqual(done);
+  expect(await workers.claimEffect(caller, taskId, { epoch, name })).toEqual(done);
+
+  host.clock.advance(3_600_000);
+  const over = { refused: 'conflict', message: expect.stringContaining('lease') };
+  expect(await beat(epoch)).toMatchObject(over);
+  expect(await workers.claimEffect(caller, taskId, { epoch, name })).toMatchObject(over);
 });

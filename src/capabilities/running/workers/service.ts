@@ -18,12 +18,12 @@ import {
   type WorkerType,
   type WorkerTypeRequest,
 } from '../../../protocol/running/workers.ts';
-import { and, type Change, changeOf } from '../../../runtime/change.ts';
+import { and, type Change, changeOf, perform, unchanged } from '../../../runtime/change.ts';
 import { claimOf, type IntendedEffect, logicalInvocationId, namedEffect } from '../../../runtime/effects/ledger.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { type EffectRow, findEffect, settleEffect } from '../../../store/effects.ts';
 import { wake } from '../../../store/queue.ts';
-import type { Unit, Write } from '../../../store/sql.ts';
+import type { Write } from '../../../store/sql.ts';
 import { redactValue } from '../../../system/redaction.ts';
 import type { Caller } from '../../request.ts';
 import { type Audit, entryBy } from '../../trust/audit/door.ts';
@@ -61,6 +61,8 @@ const LEASE_OVER = refuse(
   'conflict',
   'The lease of this task is over. Somebody else may be working on it: drop it, and report nothing.',
 );
+
+const NOT_CLAIMED = refuse('conflict', 'The effect was not claimed before, so it has no result.');
 
 /** Node types that workers serve, and the attempts that they make. */
 export class WorkerService implements Workers {
@@ -137,15 +139,18 @@ export class WorkerService implements Workers {
     return (await this.queue.claim(reachOf(caller), wanted, signal)).map(taskDocument);
   }
 
-  async heartbeat(caller: Caller, taskId: string, { epoch, progress }: TaskHeartbeat): Promise<TaskLease | Refusal> {
+  async heartbeat(
+    caller: Caller,
+    taskId: string,
+    { epoch, progress }: TaskHeartbeat,
+  ): Promise<Change<TaskLease> | Refusal> {
     const task = await this.#find(caller, taskId);
     if (isRefusal(task)) return task;
     const leaseUntil = new Date(task.now + (task.lease_ms ?? 0)).toISOString();
     if (task.epoch !== epoch) return LEASE_OVER;
-    if (task.state === 'cancelled' || task.run_ended_at !== null) return { leaseUntil, isCancelled: true };
-    const { tenant } = task;
-    const kept = await this.#runtime.store.commit([keepTask({ tenant, taskId, epoch }, progress)], { tenant });
-    return kept.committed ? { leaseUntil, isCancelled: false } : LEASE_OVER;
+    if (task.state === 'cancelled' || task.run_ended_at !== null) return unchanged({ leaseUntil, isCancelled: true });
+    const kept = keepTask({ tenant: task.tenant, taskId, epoch }, progress);
+    return changeOf({ leaseUntil, isCancelled: false }, [kept], { refusals: { task: LEASE_OVER } });
   }
 
   async claimEffect(caller: Caller, taskId: string, { epoch, name }: EffectClaim): Promise<EffectState | Refusal> {
@@ -153,11 +158,8 @@ export class WorkerService implements Workers {
     if (isRefusal(task)) return task;
     if (task.run_ended_at !== null) return LEASE_OVER;
     const effect = effectOf(task, name);
-    const failed = await this.#commit(task, [keepTask({ ...effect, taskId, epoch }, undefined), claimOf(effect)]);
-    if (failed === 'task') return LEASE_OVER;
-    const idempotencyKey = logicalInvocationId(effect);
-    if (failed === undefined) return { state: 'claimed', idempotencyKey };
-    return this.#recorded(task.tenant, idempotencyKey);
+    const claimed: EffectState = { state: 'claimed', idempotencyKey: logicalInvocationId(effect) };
+    return this.#moveEffect({ tenant: task.tenant, taskId, epoch }, claimOf(effect), claimed);
   }
 
   async recordEffect(
@@ -167,14 +169,11 @@ export class WorkerService implements Workers {
   ): Promise<EffectState | Refusal> {
     const task = await this.#find(caller, taskId);
     if (isRefusal(task)) return task;
-    const effect = effectOf(task, name);
-    const idempotencyKey = logicalInvocationId(effect);
-    const failed = await this.#commit(task, [
-      keepTask({ ...effect, taskId, epoch }, undefined),
-      settleEffect(task.tenant, idempotencyKey, 'done', JSON.stringify(redactValue(result) ?? null)),
-    ]);
-    if (failed === 'task') return LEASE_OVER;
-    return this.#recorded(task.tenant, idempotencyKey);
+    const { tenant } = task;
+    const idempotencyKey = logicalInvocationId(effectOf(task, name));
+    const outcome = JSON.stringify(redactValue(result) ?? null);
+    const done: EffectState = { state: 'done', idempotencyKey, result: JSON.parse(outcome) };
+    return this.#moveEffect({ tenant, taskId, epoch }, settleEffect(tenant, idempotencyKey, 'done', outcome), done);
   }
 
   async complete(caller: Caller, taskId: string, completion: TaskCompletion): Promise<Change | Refusal> {
@@ -204,7 +203,7 @@ export class WorkerService implements Workers {
   ): Promise<Change | Refusal> {
     const task = await this.#find(caller, taskId);
     if (isRefusal(task)) return task;
-    if (!isOpen(task)) return task.epoch === epoch && task.state === state ? changeOf(undefined, []) : LEASE_OVER;
+    if (!isOpen(task)) return task.epoch === epoch && task.state === state ? unchanged(undefined) : LEASE_OVER;
     const { tenant, run_id: runId } = task;
     const { hub, store: hosts } = this.#runtime;
     const tell = (): void => {
@@ -222,15 +221,17 @@ export class WorkerService implements Workers {
     return task ?? NOT_FOUND;
   }
 
-  /** Commits on behalf of the tenant; gives the expectation that failed. */
-  async #commit({ tenant }: TaskStatusRow, unit: Unit): Promise<string | undefined> {
-    const outcome = await this.#runtime.store.commit(unit, { tenant });
-    return outcome.committed ? undefined : outcome.failedExpectation;
+  /** Moves an effect and prolongs the lease. The ledger is read only for an effect that may have a result already. */
+  async #moveEffect(held: TaskClaim, move: Write, state: EffectState): Promise<EffectState | Refusal> {
+    const refusals = { task: LEASE_OVER, effect: NOT_CLAIMED };
+    const change = changeOf(state, [keepTask(held, undefined), move], { refusals });
+    const moved = await perform(this.#runtime, async () => change, { tenant: held.tenant });
+    return moved === NOT_CLAIMED ? this.#recorded(held.tenant, state.idempotencyKey) : moved;
   }
 
   async #recorded(tenant: string, idempotencyKey: string): Promise<EffectState | Refusal> {
     const [row] = await this.#runtime.store.read<EffectRow>(findEffect(tenant, idempotencyKey));
-    if (row?.state !== 'done') return refuse('conflict', 'The effect was not claimed before, so it has no result.');
+    if (row?.state !== 'done') return NOT_CLAIMED;
     return { state: 'done', idempotencyKey, result: JSON.parse(row.outcome!) };
   }
 }

@@ -1,3 +1,4 @@
+import { commitOrThrow } from '../../../runtime/change.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Row } from '../../../store/sql.ts';
 import { claimTasks, findClaimable, seeWorkerTypes, type WorkerReach, type WorkerTaskRow } from './records.ts';
@@ -72,7 +73,7 @@ export class TaskQueue {
     // Type ids come from requests: what is remembered of them must not grow for ever.
     if (this.#seen.size > SEEN_MAX) this.#seen.clear();
     for (const typeId of due) this.#seen.set(key(typeId), now);
-    await this.#runtime.store.commit([seeWorkerTypes(tenant, due)]);
+    await commitOrThrow(this.#runtime.store, [seeWorkerTypes(tenant, due)]);
   }
 
   #nextHint(tenant: string, ms: number, signal: AbortSignal): { readonly arrived: Promise<void>; cancel(): void } {

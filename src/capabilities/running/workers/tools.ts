@@ -1,5 +1,7 @@
+import { type Refusal, refuse } from '../../../protocol/errors.ts';
 import { isObject, type JsonObject } from '../../../protocol/format/json.ts';
 import { noWorkerMessage } from '../../../protocol/running/worker-log.ts';
+import { type Change, changeOf, perform } from '../../../runtime/change.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import {
   type CallableTool,
@@ -27,6 +29,11 @@ import type { TaskQueue } from './task-queue.ts';
 
 const SCOPE = 'openwop';
 const ANY_OBJECT = { type: 'object' };
+/** What came of cancelling a task that a worker has reported on. */
+const ENDED = refuse('conflict', 'The task has ended.');
+
+/** What tools of workers use. */
+type ToolRuntime = Pick<Runtime, 'store' | 'mutex' | 'schemas' | 'clock'>;
 
 /**
  * The types of workers that agents may call. A call is a task like any other: it is handed over once, and the agent
@@ -35,10 +42,10 @@ const ANY_OBJECT = { type: 'object' };
 export class WorkerTools implements ToolSource {
   readonly scope = SCOPE;
   readonly kind = 'node-pack';
-  readonly #runtime: Pick<Runtime, 'store' | 'schemas' | 'clock'>;
+  readonly #runtime: ToolRuntime;
   readonly #queue: TaskQueue;
 
-  constructor(runtime: Pick<Runtime, 'store' | 'schemas' | 'clock'>, queue: TaskQueue) {
+  constructor(runtime: ToolRuntime, queue: TaskQueue) {
     this.#runtime = runtime;
     this.#queue = queue;
   }
@@ -86,7 +93,6 @@ export class WorkerTools implements ToolSource {
   }
 
   async #handOver(type: WorkerTypeRow, args: JsonObject, by: ToolCaller): Promise<TimedTaskRow> {
-    const { store, clock } = this.#runtime;
     const { tenant, workspace = null, runId, nodeId, effectId } = by;
     const [config, inputs] = [args.config, args.inputs].map((given) => (isObject(given) ? given : {}));
     const task = insertTask({
@@ -100,28 +106,31 @@ export class WorkerTools implements ToolSource {
       type_id: type.type_id,
       pool: type.pool,
       body: JSON.stringify({ config: config!, inputs: inputs! } satisfies TaskBody),
-      deadline: deadlineOf(type, clock.now()),
+      deadline: deadlineOf(type, this.#runtime.clock.now()),
     });
-    await store.commit([task], { tenant });
-    this.#queue.tell(tenant);
+    await this.#perform(tenant, changeOf(undefined, [task], { announce: [() => this.#queue.tell(tenant)] }));
     return (await this.#find(by))!;
   }
 
   /** The call is made again when a worker has reported, at the deadline, and now and then to see whether there is one. */
   async #wait(type: WorkerTypeRow, task: TimedTaskRow, by: ToolCaller): Promise<JsonObject> {
-    const { store, clock } = this.#runtime;
     const { task_id: taskId, tenant, deadline, created_at: createdAt } = task;
-    const now = clock.now();
+    const now = this.#runtime.clock.now();
     if (deadline !== null && now >= deadline) {
-      const { committed: isOurs } = await store.commit([cancelTask(tenant, taskId)], { tenant });
+      const cancel = changeOf(undefined, [cancelTask(tenant, taskId)], { refusals: { task: ENDED } });
+      const cancelled = await this.#perform(tenant, cancel);
       // A worker may have reported since the task was read: what it was told is stored has to count.
-      const last = isOurs ? undefined : await this.#find(by);
+      const last = cancelled === ENDED ? await this.#find(by) : undefined;
       if (last) return this.#outputsOf(type, last);
       throw new ToolFailure(timedOut(task.type_id).message);
     }
     const isToTell = task.state === 'queued' && task.is_told === 0 && !isServed(type.seen_at, task.now);
-    if (isToTell) await store.commit([markTold(tenant, taskId)], { tenant });
+    if (isToTell) await this.#perform(tenant, changeOf(undefined, [markTold(tenant, taskId)]));
     const until = Math.min(deadline ?? Number.POSITIVE_INFINITY, lookAgainAt(createdAt, now));
     throw new ToolAwaited(until, isToTell ? noWorkerMessage(task.type_id) : undefined);
+  }
+
+  #perform<T>(tenant: string, change: Change<T>): Promise<T | Refusal> {
+    return perform(this.#runtime, async () => change, { tenant });
   }
 }

@@ -269,8 +269,7 @@ function buildHost<Extra extends object>(
   const { extensions, forgetRun, advertises } = contributions;
   const host: Host = { runtime, executor, version: VERSION, extensions, forgetRun, advertises };
   const assembly = buildCapabilities(mounted, host, config);
-  contributions.complete(assembly.parts);
-  for (const { onAppend = [], onHint = {} } of assembly.parts) runtime.hub.connect(onAppend, onHint);
+  contributions.complete([...assembly.parts, ...(metrics ? [{ onAppend: [metrics.appended] }] : [])]);
   const work = new Map<string, WorkKind>([
     [CANCEL_CHILD, { handle: cancelChildHandler(runtime) }],
     [MAINTENANCE, { handle: maintenanceHandler(system.clock) }],
@@ -334,9 +333,7 @@ function createEdge(
     limits: config,
     hosts: () => executor.hosts,
   });
-  runtime.hub.connect([metrics.appended], {});
   metrics.watch(gaugeReaders({ host, services: assembly.services, gate: server.gate, watch, disk, quarantined }));
-  for (const { sendMetrics } of assembly.parts) sendMetrics?.(metrics.readings);
   runtime.watchdog.start(config.blockedMs, (operation, ms) => {
     metrics.blocked(operation, ms / 1_000);
     runtime.log.warn({ operation, ms }, 'the event loop was blocked');

@@ -90,6 +90,17 @@ describe('the contributions of all capabilities', () => {
     expect(view.extensions(extensionPoint<string>('greetings'))).toEqual([]);
   });
 
+  it('have all listeners, of which the last one gets the hints of a topic', () => {
+    const view = new ContributionView();
+    const [first, second] = [() => {}, () => {}];
+    view.complete([
+      { onAppend: [first], onHint: { topic: first } },
+      { onAppend: [second], onHint: { topic: second } },
+    ]);
+    expect([view.onAppend, [...view.onHint]]).toEqual([[first, second], [['topic', second]]]);
+    expect([view.onAppend[0] === first, view.onHint.get('topic') === second]).toEqual([true, true]);
+  });
+
   it('merge into one discovery document', () => {
     const view = new ContributionView();
     view.complete([

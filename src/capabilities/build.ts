@@ -3,6 +3,7 @@ import type { OtherTypes } from '../runtime/catalog.ts';
 import type { RuntimeContributions } from '../runtime/create-runtime.ts';
 import type { StanceOf } from '../runtime/effects/model.ts';
 import type { SeamDrivers } from '../runtime/effects/seams.ts';
+import type { AppendListener, HintListener } from '../runtime/hub.ts';
 import type { Reaction } from '../runtime/reaction.ts';
 import type { ToolSource } from '../runtime/tools.ts';
 import type { Tracing } from '../runtime/tracing.ts';
@@ -35,6 +36,8 @@ export class ContributionView implements Pick<Host, 'extensions' | 'forgetRun' |
     this.#collected = Object.freeze({
       parts,
       extensions: Object.freeze(parts.flatMap(({ extensions = [] }) => extensions)),
+      onAppend: Object.freeze(parts.flatMap(({ onAppend = [] }) => onAppend)),
+      onHint: new Map(parts.flatMap(({ onHint = {} }) => Object.entries(onHint))),
       reactions: Object.freeze(parts.flatMap(({ reactions = [] }) => reactions)),
       seams: Object.freeze(Object.assign({}, ...parts.map(({ seams = {} }) => seams)) as Partial<SeamDrivers>),
       previewSeams: parts.find((part) => part.previewSeams)?.previewSeams,
@@ -47,6 +50,14 @@ export class ContributionView implements Pick<Host, 'extensions' | 'forgetRun' |
 
   get parts(): readonly Contributions[] {
     return this.#all.parts;
+  }
+
+  get onAppend(): readonly AppendListener[] {
+    return this.#all.onAppend;
+  }
+
+  get onHint(): ReadonlyMap<string, HintListener> {
+    return this.#all.onHint;
   }
 
   get reactions(): readonly Reaction[] {

@@ -13,7 +13,6 @@ import type { WorkKind } from '../runtime/work-kind.ts';
 import type { RunRef } from '../store/log.ts';
 import type { Unit, Write } from '../store/sql.ts';
 import type { Migration } from '../store/store.ts';
-import type { ReadMetrics } from '../system/meter.ts';
 import type { BoundRoute } from './request.ts';
 import type { SettingsSlice } from './settings.ts';
 
@@ -115,8 +114,6 @@ export interface Contributions {
   readonly otherTypes?: OtherTypes;
   /** Records traces. */
   readonly tracing?: Tracing | undefined;
-  /** Given the metrics of the host, once there are any to be read. */
-  readonly sendMetrics?: (read: ReadMetrics) => void;
   /** Tools that agents may call. */
   readonly tools?: readonly ToolSource[];
   /** Items for extension points of other capabilities. */

@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Gauge, register as processRegistry, Registry } from 'prom-client';
 import { type Clock, withTimeout } from '../system/clock.ts';
-import { DELIVERY_OUTCOMES, type Meter, type ReadMetrics } from '../system/meter.ts';
+import { DELIVERY_OUTCOMES, type Meter } from '../system/meter.ts';
 import { type MetricMaker, makerFor } from './metric-maker.ts';
 import { readingsOf } from './metric-readings.ts';
 import { GAUGES } from './metric-table.ts';
@@ -26,8 +26,6 @@ export interface Metrics extends Meter {
   /** Adds the gauges, once there is something to read them from. */
   watch(readers: GaugeReaders): void;
   text(): Promise<string>;
-  /** The same metrics for whoever sends them elsewhere. */
-  readonly readings: ReadMetrics;
   readonly contentType: string;
 }
 
@@ -71,7 +69,7 @@ function measureProcess(): void {
   collectDefaultMetrics({ register: processRegistry, prefix: 'capstan_' });
 }
 
-function meterOf(make: MetricMaker): Meter {
+function meterOf(make: MetricMaker): Omit<Meter, 'readings'> {
   const commits = make.histogram('capstan_commit_seconds');
   const units = make.histogram('capstan_commit_units');
   const failed = make.counter('capstan_commits_failed_total');

@@ -11,7 +11,7 @@ import { catalogOf, type OtherTypes } from './catalog.ts';
 import type { StanceOf } from './effects/model.ts';
 import { type SeamDrivers, unprovidedSeam } from './effects/seams.ts';
 import { toolSeam } from './effects/tool-seam.ts';
-import { Hub } from './hub.ts';
+import { Hub, type HubListeners } from './hub.ts';
 import { KeyedMutex } from './keyed-mutex.ts';
 import type { NodeType } from './node-type.ts';
 import { Plans } from './plans.ts';
@@ -47,7 +47,7 @@ interface RuntimeParts {
 }
 
 /** The parts of a runtime that capabilities add. */
-export interface RuntimeContributions {
+export interface RuntimeContributions extends HubListeners {
   readonly reactions: readonly Reaction[];
   readonly seams: Partial<SeamDrivers>;
   readonly previewSeams?: SeamDrivers | undefined;
@@ -81,7 +81,7 @@ export function createRuntime({ contributed, nodes, weightOf, storage, ...parts 
     outputLimits: OUTPUT_LIMITS,
     meter: NO_METER,
     ...parts,
-    hub: new Hub(),
+    hub: new Hub(contributed),
     plans,
     watchdog,
     reader: new RunReader(store, plans, clock, watchdog),

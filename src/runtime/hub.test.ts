@@ -103,11 +103,11 @@ describe('the hub', () => {
   });
 
   it('passes on hints of other hosts by topic', () => {
-    const hub = new Hub();
     const received: string[] = [];
+    const onHint = new Map([['topic', (subject: string) => received.push(`topic ${subject}`)]]);
+    const hub = new Hub({ onAppend: [], onHint });
     hub.subscribe('run-1', () => received.push('run'));
     hub.onWork((workId) => received.push(`work ${workId}`));
-    hub.connect([], { topic: (subject) => received.push(`topic ${subject}`) });
     for (const hint of ['run:run-1', 'work:cancel-child:run-2', 'topic:a:b', 'unknown:x', '']) hub.receiveHint(hint);
     expect(received).toEqual(['run', 'work cancel-child:run-2', 'topic a:b']);
   });

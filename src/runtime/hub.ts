@@ -22,6 +22,15 @@ type NoticeListener = (notice: Notice) => void;
 /** Called with the subject of another host's hint: the part after the colon. */
 export type HintListener = (subject: string) => void;
 
+/** Those who listen as long as the host runs: they are named when it is built. */
+export interface HubListeners {
+  readonly onAppend: readonly AppendListener[];
+  /** By the word before the colon of the hint. */
+  readonly onHint: ReadonlyMap<string, HintListener>;
+}
+
+const NOBODY: HubListeners = { onAppend: [], onHint: new Map() };
+
 /**
  * The notifications inside one host, about runs and work items. They are hints and may be lost: a listener reads the
  * store, and a notification only makes it do so earlier.
@@ -29,9 +38,13 @@ export type HintListener = (subject: string) => void;
 export class Hub {
   readonly #runListeners = new Map<string, Set<RunListener>>();
   readonly #noticeListeners = new Map<string, Set<NoticeListener>>();
-  readonly #hintListeners = new Map<string, HintListener>();
-  readonly #appendListeners: AppendListener[] = [];
   readonly #workListeners = new Set<WorkListener>();
+  readonly #listeners: HubListeners;
+
+  /** The listeners are asked for when there is something to tell: by then the host is built. */
+  constructor(listeners: HubListeners = NOBODY) {
+    this.#listeners = listeners;
+  }
 
   /** Subscribes to the appends of one run; returns the function that unsubscribes. */
   subscribe(runId: string, listener: RunListener): () => void {
@@ -58,12 +71,6 @@ export class Hub {
     return this.#noticeListeners.has(runId);
   }
 
-  /** Adds the listeners of a capability. */
-  connect(onAppend: readonly AppendListener[], onHint: Readonly<Record<string, HintListener>>): void {
-    this.#appendListeners.push(...onAppend);
-    for (const [topic, listener] of Object.entries(onHint)) this.#hintListeners.set(topic, listener);
-  }
-
   /** Passes on a hint of another host, which is written `topic:subject`. */
   receiveHint(hint: string): void {
     const colon = hint.indexOf(':');
@@ -71,12 +78,12 @@ export class Hub {
     const subject = hint.slice(colon + 1);
     if (topic === 'run') this.publish(subject);
     else if (topic === 'work') this.wakeWorkers(subject);
-    else this.#hintListeners.get(topic)?.(subject);
+    else this.#listeners.onHint.get(topic)?.(subject);
   }
 
   /** Notifies the append listeners after the commit. */
   publishAppend(append: Append): void {
-    for (const listener of this.#appendListeners) listener(append);
+    for (const listener of this.#listeners.onAppend) listener(append);
   }
 
   /** Subscribes to due work items; returns the function that unsubscribes. */

@@ -32,8 +32,7 @@ afterAll(async () => {
 });
 
 const appended: Append[] = [];
-const hub = new Hub();
-hub.connect([(append) => appended.push(append)], {});
+const hub = new Hub({ onAppend: [(append) => appended.push(append)], onHint: new Map() });
 const plans = new Plans(store);
 const runtime = {
   store,

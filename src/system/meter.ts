@@ -1,7 +1,7 @@
 /** How an attempt to deliver an event to a webhook can go: `dead` is a dead letter, after the last retry. */
 export const DELIVERY_OUTCOMES = ['delivered', 'retried', 'dead'] as const;
 
-/** What the parts of a host report to its operators. The edge turns it into metrics; nothing reads it back. */
+/** What the parts of a host report to its operators. The edge turns it into metrics; nothing decides by them. */
 export interface Meter {
   /** A transaction of the store has ended. */
   committed(transaction: { readonly units: number; readonly ms: number; readonly isFailed: boolean }): void;
@@ -11,6 +11,8 @@ export interface Meter {
   takenOver(items: number): void;
   /** A webhook delivery was attempted. */
   delivered(outcome: (typeof DELIVERY_OUTCOMES)[number]): void;
+  /** All metrics of the host, for whoever sends them elsewhere. */
+  readonly readings: ReadMetrics;
 }
 
 /** For whoever has no operators: tests, simulations and commands that open a store. */
@@ -19,6 +21,7 @@ export const NO_METER: Meter = {
   leaseLost: () => {},
   takenOver: () => {},
   delivered: () => {},
+  readings: async () => [],
 };
 
 /** The distribution of what was measured: how much of it lies in each bucket, and above the last bound. */

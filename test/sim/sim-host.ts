@@ -134,10 +134,7 @@ export function createSimHost(options: SimHostOptions) {
   };
   contributions.complete([...parts, own]);
   store.onHint((topic) => runtime.hub.receiveHint(topic));
-  for (const { onAppend = [], onHint = {}, work = {} } of parts) {
-    runtime.hub.connect(onAppend, onHint);
-    for (const [kind, each] of Object.entries(work)) kinds.set(kind, each);
-  }
+  for (const { work = {} } of parts) for (const [kind, each] of Object.entries(work)) kinds.set(kind, each);
   return {
     ...services,
     // Answers by token are an operation of the service that no other capability calls.

@@ -2,6 +2,7 @@ import type { Extension, Host } from '../../src/capabilities/capability.ts';
 import type { Caller } from '../../src/capabilities/request.ts';
 import { NODES } from '../../src/capabilities/running/nodes/standard.ts';
 import { ROLE_SCOPES, type Role } from '../../src/protocol/trust/scopes.ts';
+import type { AppendListener } from '../../src/runtime/hub.ts';
 import type { NodeType } from '../../src/runtime/node-type.ts';
 import type { Reaction } from '../../src/runtime/reaction.ts';
 import type { Migration } from '../../src/store/store.ts';
@@ -20,6 +21,8 @@ export interface CapabilityHost extends Host {
   readonly clock: ManualClock;
   /** What capabilities contribute to extension points; tests add to it. */
   readonly contributed: Extension[];
+  /** Called with every append; tests add to it. */
+  readonly onAppend: AppendListener[];
   /** Waits until a run has ended or waits for something. */
   runToRest(runId: string, tenant?: string): Promise<void>;
   close(): Promise<void>;
@@ -32,10 +35,11 @@ export async function openCapabilityHost({
   reactions = [],
 }: Parts = {}): Promise<CapabilityHost> {
   const contributed: Extension[] = [];
+  const onAppend: AppendListener[] = [];
   const { host, clock, close } = await openServiceHost({
     ...(tables ? { tables } : {}),
     nodes,
-    contributed: { reactions },
+    contributed: { reactions, onAppend },
     extensions: contributed,
   });
   const { runtime, executor } = host;
@@ -48,6 +52,7 @@ export async function openCapabilityHost({
     ...host,
     clock,
     contributed,
+    onAppend,
     runToRest: async (runId, tenant = callerAs('anybody').subject.tenant) => {
       while (await isMoving(runId, tenant)) await new Promise<void>((resolve) => clock.soon(resolve));
     },

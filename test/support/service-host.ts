@@ -48,6 +48,8 @@ export async function openServiceHost(options: Options = {}): Promise<ServiceHos
     nodes,
     limits: { maxNodeExecutions: 1_000, maxRunDurationMs: 86_400_000 },
     contributed: {
+      onAppend: [],
+      onHint: new Map(),
       reactions: [],
       seams: {},
       tools: [],

@@ -39,7 +39,7 @@ async function run(): Promise<string> {
 
 describe('the log of runs', () => {
   it('tells operators how a run ended, by its code alone', async () => {
-    runtime.hub.connect([endLog(log)], {});
+    host.onAppend.push(endLog(log));
     const runId = await run();
     expect(lines).toEqual([
       {
@@ -52,7 +52,7 @@ describe('the log of runs', () => {
   });
 
   it('tells developers what happens, and why something fails', async () => {
-    runtime.hub.connect([developerLog(log)], {});
+    host.onAppend.push(developerLog(log));
     await run();
     const told = lines.filter(({ text }) => text.startsWith(failing.id)).map(({ level, text }) => [level, text]);
     expect(told).toEqual([

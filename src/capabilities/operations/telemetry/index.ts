@@ -15,12 +15,11 @@ export const telemetry = defineCapability({
     const parts = { clock: runtime.clock, log: runtime.log, version };
     const counted = sentMetrics && new ProtocolMetrics();
     const service = new Telemetry(runtime, traces && (() => openExporter(traces, parts)), counted);
-    let readHost: ReadMetrics = async () => [];
     let metrics: MetricsExporter | undefined;
     const openMetrics = async (): Promise<void> => {
       if (!sentMetrics || !counted) return;
       const read: ReadMetrics = async () => {
-        const ofHost = await readHost();
+        const ofHost = await runtime.meter.readings();
         return [...ofHost, ...counted.read(ofHost)];
       };
       const resource = { 'service.instance.id': executor.hostId, ...sentMetrics.resource };
@@ -30,9 +29,6 @@ export const telemetry = defineCapability({
       advertise: () => ({ observability: { otel: { exportProtocols: [...OTLP_PROTOCOLS] } } }),
       tracing: service,
       onAppend: [service.onAppend],
-      sendMetrics: (read) => {
-        readHost = read;
-      },
       prepare: async () => {
         await Promise.all([service.open(), openMetrics()]);
       },

@@ -30,7 +30,7 @@ async function called(calls: CallService, workflowId = quick.id): Promise<string
 describe('the result of a call', () => {
   it('is heard from the commit, without a look at the log', async () => {
     const calls = new CallService(runtime, { ...needs, events: { poll: () => Promise.reject(new Error('a look')) } });
-    runtime.hub.connect([calls.onAppend], {});
+    host.onAppend.push(calls.onAppend);
     const runId = await called(calls);
     const result = calls.result(ada, runId, WAIT_MS, waiting);
     await host.runToRest(runId);
@@ -39,7 +39,7 @@ describe('the result of a call', () => {
 
   it('is heard by a call and its retry, which wait side by side', async () => {
     const calls = new CallService(runtime, { ...needs, events: { poll: () => Promise.reject(new Error('a look')) } });
-    runtime.hub.connect([calls.onAppend], {});
+    host.onAppend.push(calls.onAppend);
     const runId = await called(calls, other.id);
     const results = [calls.result(ada, runId, WAIT_MS, waiting), calls.result(ada, runId, WAIT_MS, waiting)];
     await host.runToRest(runId);

@@ -14,7 +14,12 @@ const identifier = (...names: readonly string[]): Habit => ({
 const LATE_REGISTRATIONS = /^(?:startWith|decideWith|accompany|onOpinion)$/;
 const SQL =
   /^\s*(?:SELECT|INSERT INTO|UPDATE|DELETE FROM|CREATE (?:UNIQUE )?(?:TABLE|INDEX)|ALTER TABLE|WITH \w+ AS)\s/;
-const SQL_HOMES = /\/store\/|\/records\.ts$/;
+const SQL_HOMES = /\/store\/|\/(?:[\w-]+-)?records\.ts$/;
+/** The write path and the store below it: there is no other home of commits, nor of retries after conflicts. */
+const COMMIT_HOMES = /^src\/(?:store\/|runtime\/change\.ts$)/;
+/** Writes that a loop may repeat after a conflict; `commitOrThrow` has none. */
+const WRITES = /\bperform\(|\bcommitOnce\(|\bstore\.commit\(/;
+const LOOPS: readonly string[] = ['ForStatement', 'WhileStatement', 'DoWhileStatement'];
 
 const HABITS: readonly Habit[] = [
   { name: 'casts `as never`', isOne: (node) => castsTo(node, 'TSNeverKeyword') },
@@ -26,7 +31,14 @@ const HABITS: readonly Habit[] = [
   identifier('also', 'Also'),
   identifier('remember'),
   identifier('committed'),
-  { name: 'optimistic retry loops', isOne: isRetryLoop },
+  {
+    name: 'commits outside change.ts and store',
+    isOne: (node, { path, text }) => !COMMIT_HOMES.test(path) && isStoreCommit(node, text),
+  },
+  {
+    name: 'retry loops outside change.ts and store',
+    isOne: (node, { path, text }) => !COMMIT_HOMES.test(path) && (isRetryLoop(node, text) || isRetryByRecursion(node)),
+  },
   {
     name: 'late registrations',
     isOne: ({ type, callee }) =>
@@ -64,10 +76,43 @@ function isNeverParameter({ type, typeAnnotation }: Node): boolean {
   return type === 'Identifier' && annotation?.type === 'TSNeverKeyword';
 }
 
-function isRetryLoop({ type, init }: Node, { text }: SourceFile): boolean {
-  if (type !== 'ForStatement' || !init) return false;
-  const { start, end } = init as Node;
-  return /^let (?:tries|attempts?|retries)\b/.test(text.slice(start, end));
+/** `store.commit(…)`, whatever leads to the store. A journal and the holder of a node have a `commit` of their own. */
+function isStoreCommit({ type, callee }: Node, text: string): boolean {
+  const { object, property } = (callee ?? {}) as { object?: Node; property?: Node };
+  if (type !== 'CallExpression' || !object || property?.name !== 'commit') return false;
+  return /store$/i.test(text.slice(object.start, object.end));
+}
+
+/** A loop that counts its attempts, or that writes. One over given items, `for … of`, repeats nothing. */
+function isRetryLoop({ type, start, end, init }: Node, text: string): boolean {
+  if (!LOOPS.includes(type)) return false;
+  const { start: from, end: to } = (init ?? { start, end: start }) as Node;
+  const isCounting = /^let (?:tries|attempts?|retries|conflicts|retryMs|pauseMs)\b/.test(text.slice(from, to));
+  return isCounting || WRITES.test(text.slice(start, end));
+}
+
+/** A function that calls itself with what it was called with. */
+function isRetryByRecursion({ type, id, params, body }: Node): boolean {
+  if (type !== 'FunctionDeclaration' || !id) return false;
+  const { name } = id as Node;
+  const given = namesIn(params).join();
+  let isFound = false;
+  walk(body, (node) => {
+    const isItself = node.type === 'CallExpression' && (node.callee as Node).name === name;
+    if (isItself && namesIn(node.arguments).join() === given) isFound = true;
+  });
+  return isFound;
+}
+
+/** The names of values in parameters or arguments, in order; those of types are none. */
+function namesIn(value: unknown, found: string[] = []): string[] {
+  if (Array.isArray(value)) for (const item of value) namesIn(item, found);
+  else if (typeof value === 'object' && value !== null) {
+    const { type, name, typeAnnotation: _types, key: _key, ...members } = value as Node;
+    if (type === 'Identifier') found.push(String(name));
+    else for (const member of Object.values(members)) namesIn(member, found);
+  }
+  return found;
 }
 
 function isSql({ type, value }: Node): boolean {

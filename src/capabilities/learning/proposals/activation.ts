@@ -111,7 +111,7 @@ export class Activation {
   }
 
   /** Decides an answer to the gate. The vote that approves the proposal also installs it. */
-  decideAnswer(answer: ManagementAnswer): Promise<Change<MovedRun> | Refusal> {
+  decideVote(answer: ManagementAnswer): Promise<Change<MovedRun> | Refusal> {
     return moveProposal(this.#host.runtime, answer, (run, row) => this.#vote(answer, run, row));
   }
 

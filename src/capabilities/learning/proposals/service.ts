@@ -71,7 +71,7 @@ export class ProposalService implements Proposals {
 
   /** Votes on proposals are answers to the gates of their management runs. */
   get answerDecider(): AnswerDecider {
-    return { workflowId: 'capstan-proposal', decide: (answer) => this.activation.decideAnswer(answer) };
+    return { workflowId: 'capstan-proposal', decide: (answer) => this.activation.decideVote(answer) };
   }
 
   draft(owner: Subject, draft: Draft): Promise<Change<Proposal> | Refusal> {

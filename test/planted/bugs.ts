@@ -123,10 +123,18 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     name: 'a conflict is not decided again',
     file: 'src/runtime/change.ts',
-    text: "if (retryOn.includes(outcome.failedExpectation)) return 'conflict';",
+    text: 'if (retryOn.includes(failed)) return OUTDATED;',
     bug: '',
     layer: 'unit',
     test: 'src/runtime/change.test.ts',
+  },
+  {
+    name: 'a conflict of a work item passes for a lost lease',
+    file: 'src/runtime/handle-work.ts',
+    text: 'return and(changeOf(dueAgainAt ?? null, [end], { refusals: { lease: NOT_RELEASED } }), change);',
+    bug: 'return { ...and(changeOf(dueAgainAt ?? null, [end]), change), retryOn: [], refusals: { lease: NOT_RELEASED } };',
+    layer: 'unit',
+    test: 'src/runtime/handle-work.test.ts',
   },
   {
     name: 'something is announced before it is committed',

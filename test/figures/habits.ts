@@ -18,7 +18,7 @@ const SQL_HOMES = /\/store\/|\/(?:[\w-]+-)?records\.ts$/;
 /** The write path and the store below it: there is no other home of commits, nor of retries after conflicts. */
 const COMMIT_HOMES = /^src\/(?:store\/|runtime\/change\.ts$)/;
 /** Writes that a loop may repeat after a conflict; `commitOrThrow` has none. */
-const WRITES = /\bperform\(|\bcommitOnce\(|\bstore\.commit\(/;
+const WRITES = /\bperform\(|\bcommitOnce\(|\bstore\.commit(?:<\w+>)?\(/;
 const LOOPS: readonly string[] = ['ForStatement', 'WhileStatement', 'DoWhileStatement'];
 
 const HABITS: readonly Habit[] = [

@@ -11,10 +11,6 @@ describe('the states of a starter', () => {
   it.each(['enable', 'disable'] as const)('one that is over is not switched: %s', (event) => {
     expect(STATES.filter((state) => nextState(state, event) === undefined)).toEqual(['finished', 'failed']);
   });
-
-  it('a loan ends in every state, and leaves the starter disabled', () => {
-    expect(STATES.map((state) => nextState(state, 'release'))).toEqual(STATES.map(() => 'disabled'));
-  });
 });
 
 it('the next tick is a multiple of the interval, and never one that has passed', () => {

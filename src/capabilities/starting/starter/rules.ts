@@ -9,23 +9,16 @@ export type StarterState = 'armed' | 'disabled' | 'finished' | 'failed';
 
 /**
  * What happens to a starter. People and owners enable and disable it. An evaluation of its condition ends with `await`
- * (there is a next time), `finish` or `fail`. `release` ends a loan: it is off until its author enables it again.
+ * (there is a next time), `finish` or `fail`.
  */
-export type StarterEvent = 'enable' | 'disable' | 'await' | 'finish' | 'fail' | 'release';
+export type StarterEvent = 'enable' | 'disable' | 'await' | 'finish' | 'fail';
 
-/** The one table of states. An event that a state does not list is refused. */
+/** The one table of states. An event that a state does not list is refused. The end of a loan disables in any state. */
 const TRANSITIONS: { readonly [S in StarterState]: { readonly [E in StarterEvent]?: StarterState } } = {
-  armed: {
-    enable: 'armed',
-    disable: 'disabled',
-    await: 'armed',
-    finish: 'finished',
-    fail: 'failed',
-    release: 'disabled',
-  },
-  disabled: { enable: 'armed', disable: 'disabled', release: 'disabled' },
-  finished: { release: 'disabled' },
-  failed: { release: 'disabled' },
+  armed: { enable: 'armed', disable: 'disabled', await: 'armed', finish: 'finished', fail: 'failed' },
+  disabled: { enable: 'armed', disable: 'disabled' },
+  finished: {},
+  failed: {},
 };
 
 /** The state after an event; undefined where the event cannot happen. */

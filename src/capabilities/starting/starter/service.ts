@@ -75,7 +75,7 @@ export class StarterService<Row extends StarterColumns, Request extends RunReque
     const action = this.#family.auditActions[isEnabled ? 'enable' : 'disable'];
     return this.#changeTo(row, [
       this.records.update(row),
-      ...(isEnabled ? this.#callWork(row) : [dropWork(id)]),
+      ...(isEnabled ? this.#wakeWork(row) : [dropWork(id)]),
       ...recordBy(this.#audit, subject, action, id),
     ]);
   }
@@ -101,9 +101,10 @@ export class StarterService<Row extends StarterColumns, Request extends RunReque
     const enabled = this.#enabled(known);
     if (isRefusal(enabled)) return enabled;
     const row: Row = { ...enabled, ...lentColumns, belongs_to: ownerText(owner) };
-    return this.#changeTo(row, [this.records.update(row), ...this.#callWork(row)]);
+    return this.#changeTo(row, [this.records.update(row), ...this.#wakeWork(row)]);
   }
 
+  /** Whatever the state: the owner may have let it finish or fail. */
   takeBack({ tenant }: Subject, id: string): Change {
     const released = { ...this.#family.statusColumns({ state: 'disabled', dueAt: null }), belongs_to: null };
     return changeOf(undefined, [dropWork(id), this.records.set(tenant, id, released)]);
@@ -200,7 +201,7 @@ export class StarterService<Row extends StarterColumns, Request extends RunReque
     });
   }
 
-  #callWork(row: Row): Unit {
+  #wakeWork(row: Row): Unit {
     return [ensureWork(this.#workOf(row)), wake(this.#family.idOf(row))];
   }
 

@@ -67,7 +67,7 @@ class BadMinute {
   async passForGoal(): Promise<void> {
     const world = this.#world;
     await world.settle(this.#storm.startHost());
-    const { runtime, schedules, executor, contributed } = this.#storm.hosts[0]!;
+    const { runtime, schedules, scheduleService, executor, contributed } = this.#storm.hosts[0]!;
     await world.settle(this.#register());
     const slots: number[] = [];
     const start: RunStarter['start'] = async ({ ownerId, at }) => {
@@ -92,7 +92,7 @@ class BadMinute {
 
     const refused = { refused: 'conflict', details: { belongsTo: 'goal:goal-seven' } };
     expect(await world.settle(schedules.remove(CALLER, schedule.id))).toMatchObject(refused);
-    expect(await world.settle(schedules.replace(CALLER, schedule.id, request))).toMatchObject(refused);
+    expect(await world.settle(scheduleService.replace(CALLER, schedule.id, request))).toMatchObject(refused);
     await world.settle(runtime.store.commit(schedules.removeOwned(CALLER.subject, schedule.id).writes));
     await world.run(world.now() + 5_000);
     expect(await this.#all('SELECT * FROM schedules')).toEqual([]);
@@ -123,7 +123,7 @@ class BadMinute {
     }
     const enabled = deed < 0.5 ? random.chance(0.5) : true;
     const request = { workflowId: ticked.id, cron: random.pick(CRONS), enabled };
-    await perform(host.runtime, () => host.schedules.replace(CALLER, id, request));
+    await perform(host.runtime, () => host.scheduleService.replace(CALLER, id, request));
   }
 
   async #create(host: SimHost, cron: string): Promise<void> {

@@ -17,7 +17,10 @@ import { ReplayService } from '../../src/capabilities/running/replay/service.ts'
 import { runs } from '../../src/capabilities/running/runs/index.ts';
 import { commitments } from '../../src/capabilities/starting/commitments/index.ts';
 import { heartbeat } from '../../src/capabilities/starting/heartbeats/index.ts';
+import { scheduleFamily } from '../../src/capabilities/starting/schedules/family.ts';
 import { schedules } from '../../src/capabilities/starting/schedules/index.ts';
+import { ScheduleService } from '../../src/capabilities/starting/schedules/service.ts';
+import { StarterService } from '../../src/capabilities/starting/starter/service.ts';
 import { readConfig } from '../../src/config.ts';
 import { Idempotency } from '../../src/http/idempotency.ts';
 import { CANCEL_CHILD } from '../../src/runtime/append.ts';
@@ -140,6 +143,7 @@ export function createSimHost(options: SimHostOptions) {
     // Answers by token are an operation of the service that no other capability calls.
     interrupts: services.interrupts as InterruptService,
     replay: new ReplayService(host, services),
+    scheduleService: new ScheduleService(host, services, new StarterService(host, services, scheduleFamily(clock))),
     heartbeats: services.heartbeat,
     name,
     store,

@@ -1,8 +1,8 @@
 import type { Schedules } from '../../src/capabilities/starting/schedules/door.ts';
 import { scheduleFamily } from '../../src/capabilities/starting/schedules/family.ts';
-import { ScheduleService } from '../../src/capabilities/starting/schedules/service.ts';
 import type { RunRequest, StarterFamily } from '../../src/capabilities/starting/starter/family.ts';
 import type { StarterColumns } from '../../src/capabilities/starting/starter/records.ts';
+import { StarterService } from '../../src/capabilities/starting/starter/service.ts';
 import { StarterWork } from '../../src/capabilities/starting/starter/work.ts';
 import { type Decide, perform } from '../../src/runtime/change.ts';
 import type { WorkResult } from '../../src/runtime/work-kind.ts';
@@ -17,7 +17,7 @@ export { SCHEDULE_TABLES } from '../../src/capabilities/starting/schedules/recor
 
 /** Schedules, for tests of capabilities that use them. */
 export function schedulesOn({ host, clock }: ServiceHost): Schedules {
-  return new ScheduleService(host, STARTER_NEEDS, scheduleFamily(clock));
+  return new StarterService(host, STARTER_NEEDS, scheduleFamily(clock));
 }
 
 /** The tenant of the starters under test. */

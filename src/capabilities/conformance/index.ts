@@ -29,6 +29,7 @@ import { MOCK_PROVIDERS, mockableModel, mockProviders } from './mock-providers.t
 import { CONFORMANCE_NODES, type DefaultModel, REPLACING_NODES, requiresMissingAbility } from './nodes/index.ts';
 import { ProgrammedModel } from './programmed-model.ts';
 import { CONFORMANCE_TABLES } from './records.ts';
+import { commitmentHandler } from './seams/commitment-trial.ts';
 import { routes } from './seams/index.ts';
 import { Switches } from './switches.ts';
 import { conformanceTools } from './tools.ts';
@@ -68,6 +69,14 @@ export const conformance = defineCapability({
     const { runtime } = host;
     const programmedModel = new ProgrammedModel();
     const switches = new Switches();
+    const seamServices = {
+      ...needs,
+      runtime,
+      clock: runtime.clock,
+      programmedModel,
+      switches,
+      evaluateCommitment: commitmentHandler(host, needs),
+    };
     return {
       advertise: () => ({
         testing: { mockProviders: [...MOCK_PROVIDERS] },
@@ -77,7 +86,7 @@ export const conformance = defineCapability({
         // Every tenant has the secret that suites ask for.
         secrets: TENANT_SECRETS,
       }),
-      routes: bindRoutes(routes, { ...needs, runtime, clock: runtime.clock, programmedModel, switches }),
+      routes: bindRoutes(routes, seamServices),
       // This capability is mounted after models, so its driver takes the place of the one that it wraps.
       seams: { model: mockableModel(needs.models.seam, runtime) },
       tools: [conformanceTools(runtime.store, settings.credentials)],

@@ -3,14 +3,14 @@ import { isRefusal } from '../../../protocol/errors.ts';
 import { Closed, OneOf } from '../../../protocol/format/schema.ts';
 import { CommitmentFired, FIRE_CONDITIONS } from '../../../protocol/starting/commitment-events.ts';
 import { reply, route } from '../../request.ts';
-import type { Commitments } from '../../starting/commitments/door.ts';
+import { type CommitmentTrials, tryCommitment } from './commitment-trial.ts';
 
 const CANARY = 'canary of an intention that no event may tell';
 
 const ALWAYS = { observe: { runs: {} }, when: 'observed.count >= 0', everySec: 60 };
 
 /** Creates a commitment that is due at once and returns the event of its run. */
-export const commitmentFire = route<{ readonly commitments: Commitments }>()({
+export const commitmentFire = route<CommitmentTrials>()({
   operationId: 'seamCommitmentFire',
   summary: 'Test seam: fire a commitment and return its event',
   method: 'POST',
@@ -29,15 +29,15 @@ export const commitmentFire = route<{ readonly commitments: Commitments }>()({
     }),
   },
   refusals: [400],
-  handle: async ({ caller, body: { memoryRef, condition, includeIntentionCanary } }, { commitments }) => {
-    const kept = await commitments.tryOut(caller, {
+  handle: async ({ caller, body: { memoryRef, condition, includeIntentionCanary } }, trials) => {
+    const tried = await tryCommitment(trials, caller, {
       memoryRef,
       workflowId: 'conformance-noop',
       ...(includeIntentionCanary ? { intention: CANARY } : {}),
       ...(condition === 'predicate' ? { predicate: ALWAYS } : {}),
     });
-    if (isRefusal(kept)) return kept;
-    const { event, times: fireCount } = kept;
+    if (isRefusal(tried)) return tried;
+    const { event, times: fireCount } = tried;
     return reply(200, {
       ...(event ? { event } : {}),
       fireCount,

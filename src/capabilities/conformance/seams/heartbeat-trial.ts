@@ -7,7 +7,8 @@ import {
 import type { Visibility } from '../../../store/log.ts';
 import { type Clock, sleep } from '../../../system/clock.ts';
 import type { Storage } from '../../integrations/storage/door.ts';
-import { INITIAL_STATE, observeWithin, tickOf } from '../../starting/heartbeats/door.ts';
+import { INITIAL_STATE, tickOf } from '../../starting/heartbeats/rules.ts';
+import { observeWithin } from '../../starting/starter/observing.ts';
 
 /** What a heartbeat of a conformance suite observes, and how long that takes. */
 interface TickTrial {

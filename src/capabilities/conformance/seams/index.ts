@@ -1,4 +1,5 @@
 import type { Runtime } from '../../../runtime/runtime.ts';
+import type { WorkHandler } from '../../../runtime/work-kind.ts';
 import type { Clock } from '../../../system/clock.ts';
 import type { McpEndpoint } from '../../ai/mcp-server/door.ts';
 import type { Memory } from '../../ai/memory/door.ts';
@@ -45,6 +46,7 @@ interface SeamServices {
   readonly retention: Retention;
   readonly webhooks: Webhooks;
   readonly commitments: Commitments;
+  readonly evaluateCommitment: WorkHandler;
   readonly runs: Runs;
   readonly events: Events;
   readonly workflows: Workflows;

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { Closed, OneOf } from '../../../protocol/format/schema.ts';
 import { reply, route } from '../../request.ts';
-import { decideSlot } from '../../starting/schedules/door.ts';
+import { decideSlot } from '../../starting/schedules/rules.ts';
 
 const MINUTE_MS = 60_000;
 const EVERY_MINUTE = { cron: '* * * * *', timezone: 'UTC' };

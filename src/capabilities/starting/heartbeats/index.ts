@@ -5,6 +5,7 @@ import { bindRoutes } from '../../request.ts';
 import { Runs } from '../../running/runs/door.ts';
 import { Audit } from '../../trust/audit/door.ts';
 import { Observer } from '../starter/observing.ts';
+import { StarterService } from '../starter/service.ts';
 import { OBSERVATIONS_AT_ONCE, StarterWork } from '../starter/work.ts';
 import { Heartbeats } from './door.ts';
 import { HEARTBEAT_WORK, heartbeatFamily } from './family.ts';
@@ -20,14 +21,15 @@ export const heartbeat = defineCapability({
   tables: HEARTBEAT_TABLES,
   build: (host, needs) => {
     const family = heartbeatFamily(host.runtime, new Observer(host.runtime, needs.storage));
-    const service = new HeartbeatService(host, needs, family);
+    const starters = new StarterService(host, needs, family);
+    const heartbeats = new HeartbeatService(host, starters);
     const { handle } = new StarterWork(host, needs, family);
     return {
-      service,
+      service: starters,
       advertise: () => ({
         heartbeat: { supported: true, minIntervalSec: MIN_INTERVAL_SEC, maxRuntimeMs: MAX_RUNTIME_MS },
       }),
-      routes: bindRoutes(routes, { starters: service }),
+      routes: bindRoutes(routes, { starters, heartbeats }),
       work: { [HEARTBEAT_WORK]: { handle, atOnce: OBSERVATIONS_AT_ONCE } },
     };
   },

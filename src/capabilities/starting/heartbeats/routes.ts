@@ -4,10 +4,12 @@ import { ListQuery, numberIn, Page, pageFrom, pageOf, pageRequest, readPageById 
 import { type Route, reply, route } from '../../request.ts';
 import { resourceOf, starterRoutes, switchRoutes } from '../starter/routes.ts';
 import type { Heartbeats } from './door.ts';
+import type { HeartbeatService } from './service.ts';
 
 /** What the handlers use. */
 interface Services {
   readonly starters: Heartbeats;
+  readonly heartbeats: HeartbeatService;
 }
 const operation = route<Services>();
 
@@ -51,11 +53,11 @@ const listHeartbeatEvents = operation({
   query: ListQuery({}),
   replies: { 200: Page(HeartbeatEvent) },
   refusals: [400, 404],
-  handle: async ({ caller, params: named, query }, { starters }) => {
+  handle: async ({ caller, params: named, query }, { heartbeats }) => {
     const page = pageFrom(query, numberIn);
     if (isRefusal(page)) return page;
     const before = page.after ?? Number.MAX_SAFE_INTEGER;
-    const found = await starters.events(caller, idOf(named), before, page.limit + 1);
+    const found = await heartbeats.events(caller, idOf(named), before, page.limit + 1);
     if (isRefusal(found)) return found;
     return reply(
       200,

@@ -8,6 +8,7 @@ import type { Heartbeat, HeartbeatRequest } from '../../../protocol/starting/hea
 import { perform } from '../../../runtime/change.ts';
 import { NODES } from '../../running/nodes/standard.ts';
 import { Observer } from '../starter/observing.ts';
+import { StarterService } from '../starter/service.ts';
 import { HEARTBEAT_WORK, heartbeatFamily } from './family.ts';
 import { HEARTBEAT_TABLES } from './records.ts';
 import { HeartbeatService } from './service.ts';
@@ -21,7 +22,8 @@ await registerShared(runtime, react);
 let value = 0;
 const storage = { perform: async () => ({ found: true, value }) };
 const family = heartbeatFamily(runtime, new Observer(runtime, storage));
-const heartbeats = new HeartbeatService(host, STARTER_NEEDS, family);
+const heartbeats = new StarterService(host, STARTER_NEEDS, family);
+const service = new HeartbeatService(host, heartbeats);
 const evaluate = evaluator(opened, family);
 afterAll(opened.close);
 
@@ -32,7 +34,7 @@ async function create(request: Partial<HeartbeatRequest> = { workflowId: react.i
 }
 const find = async (id: string): Promise<Heartbeat> => (await heartbeats.find(ADA, id)) as Heartbeat;
 const eventsOf = async (id: string): Promise<string[]> => {
-  const found = await heartbeats.events(ADA, id, Number.MAX_SAFE_INTEGER, 100);
+  const found = await service.events(ADA, id, Number.MAX_SAFE_INTEGER, 100);
   return isRefusal(found) ? [] : found.map(({ sequence, type }) => `${sequence} ${type}`).reverse();
 };
 

@@ -1,20 +1,29 @@
 import { NOT_FOUND, type Refusal } from '../../../protocol/errors.ts';
 import type { Heartbeat, HeartbeatEvent, HeartbeatRequest } from '../../../protocol/starting/heartbeats.ts';
-import type { Author, Before } from '../starter/door.ts';
-import { StarterService } from '../starter/service.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
+import type { Author } from '../starter/door.ts';
+import type { StarterRows } from '../starter/service.ts';
 import { eventFrom } from './document.ts';
-import type { Heartbeats } from './door.ts';
 import { type HeartbeatEventRow, type HeartbeatRow, listHeartbeatEvents } from './records.ts';
 
-/** Heartbeats and their events. */
-export class HeartbeatService
-  extends StarterService<HeartbeatRow, HeartbeatRequest, Heartbeat, Before>
-  implements Heartbeats
-{
+/** The mechanism of starters, as heartbeats use it. */
+type HeartbeatStarters = Pick<StarterRows<HeartbeatRow, HeartbeatRequest, Heartbeat>, 'read'>;
+
+/** What heartbeats have that other starters do not: events. */
+export class HeartbeatService {
+  readonly #runtime: Runtime;
+  readonly #starters: HeartbeatStarters;
+
+  constructor({ runtime }: { readonly runtime: Runtime }, starters: HeartbeatStarters) {
+    this.#runtime = runtime;
+    this.#starters = starters;
+  }
+
+  /** The latest events of a heartbeat before a sequence, newest first. */
   async events({ subject }: Author, id: string, before: number, limit: number): Promise<HeartbeatEvent[] | Refusal> {
-    const row = await this.read(subject, id);
+    const row = await this.#starters.read(subject, id);
     if (!row) return NOT_FOUND;
     const statement = listHeartbeatEvents(row.tenant, id, before, limit);
-    return (await this.runtime.store.read<HeartbeatEventRow>(statement)).map(eventFrom);
+    return (await this.#runtime.store.read<HeartbeatEventRow>(statement)).map(eventFrom);
   }
 }

@@ -4,6 +4,7 @@ import { Runs } from '../../running/runs/door.ts';
 import { type ServedWorkflow, ServedWorkflows, WorkflowCompanions } from '../../running/workflows/door.ts';
 import { Audit } from '../../trust/audit/door.ts';
 import { HORIZON } from '../starter/rules.ts';
+import { StarterService } from '../starter/service.ts';
 import { StarterWork } from '../starter/work.ts';
 import { Schedules } from './door.ts';
 import { SCHEDULE_WORK, scheduleFamily } from './family.ts';
@@ -20,15 +21,16 @@ export const schedules = defineCapability({
   tables: SCHEDULE_TABLES,
   build: (host, needs) => {
     const family = scheduleFamily(host.runtime.clock);
-    const service = new ScheduleService(host, needs, family);
+    const starters = new StarterService(host, needs, family);
+    const schedules = new ScheduleService(host, needs, starters);
     const { handle } = new StarterWork(host, needs, family);
     return {
-      service,
+      service: starters,
       advertise: () => ({ scheduling: { supported: true, cron: true, delayed: true, maxFutureHorizon: HORIZON } }),
-      routes: bindRoutes(routes, { starters: service }),
+      routes: bindRoutes(routes, { starters, schedules }),
       work: { [SCHEDULE_WORK]: { handle } },
       extensions: [
-        WorkflowCompanions.of(triggerCompanion(service)),
+        WorkflowCompanions.of(triggerCompanion(schedules)),
         ServedWorkflows.of(() => host.runtime.store.read<ServedWorkflow>(SCHEDULED_BY_HOST)),
       ],
     };

@@ -5,10 +5,12 @@ import { ListQuery, Page, pageRequest, readPageById } from '../../page.ts';
 import { type Route, reply, route, transact } from '../../request.ts';
 import { resourceOf, starterRoutes } from '../starter/routes.ts';
 import type { Schedules } from './door.ts';
+import type { ScheduleService } from './service.ts';
 
 /** What the handlers use. */
 interface Services {
   readonly starters: Schedules;
+  readonly schedules: ScheduleService;
 }
 const operation = route<Services>();
 
@@ -53,9 +55,9 @@ const replaceSchedule = operation({
   body: ScheduleRequest,
   replies: { 200: Schedule },
   refusals: [400, 404, 409],
-  handle: ({ caller, params, body }, { starters }) =>
+  handle: ({ caller, params, body }, { schedules }) =>
     transact(
-      () => starters.replace(caller, idOf(params), body),
+      () => schedules.replace(caller, idOf(params), body),
       (replaced) => reply(200, replaced),
     ),
 });

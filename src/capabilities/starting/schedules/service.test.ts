@@ -11,6 +11,7 @@ import { factsOf } from '../../../runtime/run-row.ts';
 import { type ListedRun, listRuns } from '../../../store/log.ts';
 import { NODES } from '../../running/nodes/standard.ts';
 import { type RunStarter, RunStarters } from '../starter/door.ts';
+import { StarterService } from '../starter/service.ts';
 import { SCHEDULE_WORK, scheduleFamily } from './family.ts';
 import { SCHEDULE_TABLES } from './records.ts';
 import { ScheduleService } from './service.ts';
@@ -30,7 +31,8 @@ const { host, store, clock } = opened;
 const { runtime } = host;
 await registerShared(runtime, report);
 const family = scheduleFamily(clock);
-const schedules = new ScheduleService(host, STARTER_NEEDS, family);
+const schedules = new StarterService(host, STARTER_NEEDS, family);
+const service = new ScheduleService(host, STARTER_NEEDS, schedules);
 const evaluate = evaluator(opened, family);
 afterAll(opened.close);
 
@@ -53,15 +55,15 @@ describe('a schedule', () => {
   });
 
   it('is refused beyond the limit of its tenant', async () => {
-    const few = new ScheduleService(host, STARTER_NEEDS, { ...family, limit: 0 });
+    const few = new StarterService(host, STARTER_NEEDS, { ...family, limit: 0 });
     const refused = await perform(runtime, () => few.create(ADA, HOURLY));
     expect(refused).toMatchObject({ refused: 'conflict', details: { limit: 0 } });
   });
 
   it('is replaced by a decision that is taken again after a conflict', async () => {
     const { id } = await create();
-    const rival = () => schedules.replace(ADA, id, { ...HOURLY, missed: 'once' as const });
-    const { outcome, decisions } = await performWithRival(opened, () => schedules.replace(ADA, id, DAILY), rival);
+    const rival = () => service.replace(ADA, id, { ...HOURLY, missed: 'once' as const });
+    const { outcome, decisions } = await performWithRival(opened, () => service.replace(ADA, id, DAILY), rival);
     expect(decisions).toBe(2);
     expect(outcome).toMatchObject({ cron: DAILY.cron, missed: 'skip' });
   });
@@ -95,7 +97,7 @@ describe('a schedule with an owner', () => {
     const { id } = await create();
     await done(() => schedules.lend(ADA, id, { kind: 'goal', id: 'g' }));
     const refused = { refused: 'conflict', details: { belongsTo: 'goal:g' } };
-    for (const change of [() => schedules.replace(ADA, id, DAILY), () => schedules.remove(ADA, id)]) {
+    for (const change of [() => service.replace(ADA, id, DAILY), () => schedules.remove(ADA, id)]) {
       expect(await perform<unknown>(runtime, change)).toMatchObject(refused);
     }
     clock.advance(HOUR_MS);
@@ -111,7 +113,7 @@ describe('a schedule with an owner', () => {
 describe('the triggers of a workflow', () => {
   const plan = makePlan(report, 1);
   const synchronize = (wanted: object) =>
-    done(() => schedules.synchronize(ADA.subject, { workflowId: report.id, plan }, new Map(Object.entries(wanted))));
+    done(() => service.synchronize(ADA.subject, { workflowId: report.id, plan }, new Map(Object.entries(wanted))));
   const owned = async () =>
     (await schedules.list(ADA, { workflowId: report.id }, 100))
       .filter(({ belongsTo }) => belongsTo !== undefined)
@@ -124,7 +126,7 @@ describe('the triggers of a workflow', () => {
       ['workflow:report/daily', DAILY.cron],
       ['workflow:report/hourly', HOURLY.cron],
     ]);
-    const again = await schedules.synchronize(
+    const again = await service.synchronize(
       ADA.subject,
       { workflowId: report.id, plan },
       new Map(Object.entries({ hourly: HOURLY, daily: DAILY })),

@@ -23,6 +23,18 @@ export interface StarterNeeds {
   readonly runs: Pick<Runs, 'check'>;
 }
 
+/** Rows of one family and the changes that write them: what a family makes operations of its own from. */
+export interface StarterRows<Row, Request, Document> {
+  /** A starter that is visible to somebody. */
+  read(visibility: Visibility, id: string): Promise<Row | undefined>;
+  /** A starter that people may change. One with an owner is changed through its owner. */
+  readFree(subject: Subject, id: string): Promise<Row | Refusal>;
+  /** Creates a starter whose inputs have been checked. Refused, when performed, if the tenant has as many as it may. */
+  add(subject: Subject, request: Request, inputs: InputColumns, owner?: StarterOwner): Change<Document> | Refusal;
+  /** Changes a starter to a row that was derived from the stored one. Its work item is looked at at once. */
+  rewrite(subject: Subject, action: AuditAction, request: Request, row: Row): Change<Document>;
+}
+
 /**
  * The mechanism behind schedules, heartbeats and commitments: a row with a condition, and a work item that is due when the
  * condition is to be evaluated next. `work.ts` evaluates it.
@@ -31,29 +43,32 @@ export interface StarterNeeds {
  * S2. Every change expects the revision that it was decided on, except those that end a starter or a loan.
  */
 export class StarterService<Row extends StarterColumns, Request extends RunRequest, Document, Filter>
-  implements Starters<Request, Document, Filter>, Switchable<Document>
+  implements Starters<Request, Document, Filter>, Switchable<Document>, StarterRows<Row, Request, Document>
 {
-  protected readonly runtime: Runtime;
+  readonly #runtime: Runtime;
   readonly #audit: StarterNeeds['audit'];
   readonly #family: StarterFamily<Row, Request, Document, Filter>;
-  protected readonly records: StarterRecords<Row>;
-  protected readonly creation: RunCreation;
+  readonly #records: StarterRecords<Row>;
+  readonly #creation: RunCreation;
 
   constructor(
     host: Pick<Host, 'runtime'>,
     { audit, runs }: StarterNeeds,
     family: StarterFamily<Row, Request, Document, Filter>,
   ) {
-    this.runtime = host.runtime;
+    this.#runtime = host.runtime;
     this.#audit = audit;
     this.#family = family;
-    this.records = new StarterRecords(family.table);
-    this.creation = new RunCreation(host.runtime, runs);
+    this.#records = new StarterRecords(family.table);
+    this.#creation = new RunCreation(host.runtime, runs);
   }
 
   async create({ subject }: Author, request: Request, owner?: StarterOwner): Promise<Change<Document> | Refusal> {
-    const row = await this.draft({ subject }, request, owner);
-    return isRefusal(row) ? row : this.insert(subject, request, row);
+    const facts = { now: this.#runtime.clock.now(), isOwned: owner !== undefined };
+    const refusal = this.#family.check(request, facts);
+    if (refusal) return refusal;
+    const inputs = await this.#creation.inputColumns(subject, request);
+    return isRefusal(inputs) ? inputs : this.add(subject, request, inputs, owner);
   }
 
   async find({ subject }: Author, id: string): Promise<Document | Refusal> {
@@ -62,8 +77,8 @@ export class StarterService<Row extends StarterColumns, Request extends RunReque
   }
 
   async list({ subject }: Author, filter: Filter, limit: number): Promise<Document[]> {
-    const { store } = this.runtime;
-    const rows = await store.read<Row>(this.records.list(subject, this.#family.listColumns(filter), limit));
+    const { store } = this.#runtime;
+    const rows = await store.read<Row>(this.#records.list(subject, this.#family.listColumns(filter), limit));
     return rows.map((row) => this.#family.document(row));
   }
 
@@ -74,7 +89,7 @@ export class StarterService<Row extends StarterColumns, Request extends RunReque
     if (isRefusal(row)) return row;
     const action = this.#family.auditActions[isEnabled ? 'enable' : 'disable'];
     return this.#changeTo(row, [
-      this.records.update(row),
+      this.#records.update(row),
       ...(isEnabled ? this.#wakeWork(row) : [dropWork(id)]),
       ...recordBy(this.#audit, subject, action, id),
     ]);
@@ -88,7 +103,7 @@ export class StarterService<Row extends StarterColumns, Request extends RunReque
   removeOwned(subject: Subject, id: string): Change {
     return changeOf(undefined, [
       dropWork(id),
-      this.records.delete(subject, id),
+      this.#records.delete(subject, id),
       ...(this.#family.deleteOthers?.(subject.tenant, id) ?? []),
       ...recordBy(this.#audit, subject, this.#family.auditActions.remove, id),
     ]);
@@ -101,76 +116,60 @@ export class StarterService<Row extends StarterColumns, Request extends RunReque
     const enabled = this.#enabled(known);
     if (isRefusal(enabled)) return enabled;
     const row: Row = { ...enabled, ...lentColumns, belongs_to: ownerText(owner) };
-    return this.#changeTo(row, [this.records.update(row), ...this.#wakeWork(row)]);
+    return this.#changeTo(row, [this.#records.update(row), ...this.#wakeWork(row)]);
   }
 
   /** Whatever the state: the owner may have let it finish or fail. */
   takeBack({ tenant }: Subject, id: string): Change {
     const released = { ...this.#family.statusColumns({ state: 'disabled', dueAt: null }), belongs_to: null };
-    return changeOf(undefined, [dropWork(id), this.records.set(tenant, id, released)]);
+    return changeOf(undefined, [dropWork(id), this.#records.set(tenant, id, released)]);
   }
 
-  /** The row that a request asks for, without writing it. */
-  protected async draft({ subject }: Author, request: Request, owner?: StarterOwner): Promise<Row | Refusal> {
-    const facts = { now: this.runtime.clock.now(), isOwned: owner !== undefined };
-    const refusal = this.#family.check(request, facts);
-    if (refusal) return refusal;
-    const inputs = await this.creation.inputColumns(subject, request);
-    return isRefusal(inputs) ? inputs : this.newRow(subject, request, inputs, owner);
-  }
-
-  protected newRow(
-    subject: Subject,
-    request: Request,
-    inputs: InputColumns,
-    owner: StarterOwner | undefined,
-  ): Row | Refusal {
-    const { ids, clock } = this.runtime;
+  add(subject: Subject, request: Request, inputs: InputColumns, owner?: StarterOwner): Change<Document> | Refusal {
+    const { ids, clock } = this.#runtime;
     const now = clock.now();
     const belongs_to = owner ? ownerText(owner) : null;
     const columns = { ...subjectColumns(subject), ...inputs, belongs_to, revision: 1, created_at: now };
-    return this.#family.newRow(request, { id: ids.next(this.#family.idPrefix), now, columns });
+    const row = this.#family.newRow(request, { id: ids.next(this.#family.idPrefix), now, columns });
+    return isRefusal(row) ? row : this.#insert(subject, request, row);
   }
 
-  /** Refused, when it is performed, if the tenant has as many as it may have. */
-  protected insert(subject: Subject, request: Request, row: Row): Change<Document> {
+  #insert(subject: Subject, request: Request, row: Row): Change<Document> {
     const family = this.#family;
     const { kind, limit } = family;
     const writes = [
-      this.records.insert(row, limit),
+      this.#records.insert(row, limit),
       ...(family.status(row).state === 'armed' ? [addWork(this.#workOf(row))] : []),
-      ...this.record(subject, family.auditActions.create, request, row),
+      ...this.#record(subject, family.auditActions.create, request, row),
     ];
     const full = refuse('conflict', `A tenant may have ${limit} ${kind}s.`, { limit });
     return { ...this.#changeTo(row, writes), refusals: { [family.table.name]: full } };
   }
 
-  /** Changes a starter to a row that was derived from the stored one. Its work item is looked at at once. */
-  protected rewrite(subject: Subject, action: AuditAction, request: Request, row: Row): Change<Document> {
-    const { hub } = this.runtime;
+  rewrite(subject: Subject, action: AuditAction, request: Request, row: Row): Change<Document> {
+    const { hub } = this.#runtime;
     const id = this.#family.idOf(row);
     const isArmed = this.#family.status(row).state === 'armed';
     const change = this.#changeTo(row, [
-      this.records.update(row),
+      this.#records.update(row),
       ...(isArmed ? [ensureWork(this.#workOf(row))] : []),
       // A disabled starter is woken too: its handler ends the work item.
       wake(id),
-      ...this.record(subject, action, request, row),
+      ...this.#record(subject, action, request, row),
     ]);
     return { ...change, announce: [() => hub.wakeWorkers(id)] };
   }
 
-  protected record(subject: Subject, action: AuditAction, request: Request, row: Row): Unit {
+  #record(subject: Subject, action: AuditAction, request: Request, row: Row): Unit {
     return recordBy(this.#audit, subject, action, this.#family.idOf(row), this.#family.auditDetails(request, row));
   }
 
-  protected async read(visibility: Visibility, id: string): Promise<Row | undefined> {
-    const [row] = await this.runtime.store.read<Row>(this.records.find(visibility, id));
+  async read(visibility: Visibility, id: string): Promise<Row | undefined> {
+    const [row] = await this.#runtime.store.read<Row>(this.#records.find(visibility, id));
     return row;
   }
 
-  /** A starter that people may change. One with an owner is changed through its owner. */
-  protected async readFree(subject: Subject, id: string, missing: Refusal = NOT_FOUND): Promise<Row | Refusal> {
+  async readFree(subject: Subject, id: string, missing: Refusal = NOT_FOUND): Promise<Row | Refusal> {
     const row = await this.read(subject, id);
     if (!row) return missing;
     const { belongs_to: belongsTo } = row;
@@ -179,7 +178,7 @@ export class StarterService<Row extends StarterColumns, Request extends RunReque
   }
 
   #enabled(row: Row): Row | Refusal {
-    const dueAt = this.#family.status(row).dueAt ?? this.#family.firstDue(row, this.runtime.clock.now());
+    const dueAt = this.#family.status(row).dueAt ?? this.#family.firstDue(row, this.#runtime.clock.now());
     return typeof dueAt === 'number' ? this.#moved(row, 'enable', dueAt) : dueAt;
   }
 
@@ -192,7 +191,7 @@ export class StarterService<Row extends StarterColumns, Request extends RunReque
   }
 
   #changeTo(row: Row, writes: Unit): Change<Document> {
-    const { hub } = this.runtime;
+    const { hub } = this.#runtime;
     const id = this.#family.idOf(row);
     const { dueAt } = this.#family.status(row);
     return changeOf(this.#family.document(row), writes, {

@@ -8,10 +8,9 @@ import type { Commitment, CommitmentRequest } from '../../../protocol/starting/c
 import { perform } from '../../../runtime/change.ts';
 import { NODES } from '../../running/nodes/standard.ts';
 import { Observer } from '../starter/observing.ts';
-import { StarterWork } from '../starter/work.ts';
+import { StarterService } from '../starter/service.ts';
 import { COMMITMENT_WORK, commitmentFamily } from './family.ts';
 import { COMMITMENT_TABLES } from './records.ts';
-import { CommitmentService } from './service.ts';
 
 const remind = workflow([node('a')], [], { id: 'remind' });
 const opened = await openServiceHost({ tables: COMMITMENT_TABLES, nodes: NODES });
@@ -21,8 +20,7 @@ await registerShared(runtime, remind);
 let value = 0;
 const storage = { perform: async () => ({ found: true, value }) };
 const family = commitmentFamily(clock, new Observer(runtime, storage));
-const { handle } = new StarterWork(host, STARTER_NEEDS, family);
-const commitments = new CommitmentService(host, { ...STARTER_NEEDS, handle }, family);
+const commitments = new StarterService(host, STARTER_NEEDS, family);
 const evaluate = evaluator(opened, family);
 afterAll(opened.close);
 
@@ -118,11 +116,5 @@ describe('a commitment', () => {
     expect(await find(id)).toMatchObject({ nextCheckAt: inMs(46_000) });
     await pauseFor(50_000);
     expect(await find(id)).toMatchObject({ nextCheckAt: inMs(56_000) });
-  });
-
-  it('of a conformance suite starts one run, though two hosts evaluate it', async () => {
-    const trial = await commitments.tryOut(ADA, { ...COMMON, intention: 'call her back' });
-    expect(trial).toMatchObject({ times: 1, event: { memoryRef: COMMON.memoryRef, condition: 'time' } });
-    expect(JSON.stringify(trial)).not.toContain('call her back');
   });
 });

@@ -3,8 +3,8 @@ import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/er
 import { defined, type JsonObject } from '../../../protocol/format/json.ts';
 import type { Configurable } from '../../../protocol/running/runs.ts';
 import { type Change, perform, unchanged } from '../../../runtime/change.ts';
-import { createRun } from '../../../runtime/creation.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
+import { createHostRun } from '../../host-run.ts';
 import type { Runs } from '../../running/runs/door.ts';
 import type { RunStart, RunStarter } from '../../starting/starter/door.ts';
 import { subjectOf } from '../../subject-columns.ts';
@@ -60,14 +60,12 @@ export class ContributingRuns {
     const workflow = await this.#runtime.plans.current(subject, plan.workflowId);
     if (!workflow) return missingWorkflow(goal, plan.workflowId);
     const inputs = { ...plan.inputs, ...initiator.inputs, goal: briefing(goal) };
-    const given = { inputs, configurable: budgetOf(goal) };
-    const refusal = await this.#runs.check({ isTest: false }, given, workflow.plan);
-    if (refusal) return refusal;
     const tags = [`goal:${row.goal_id}`];
     const metadata = { goalId: row.goal_id, iteration: progress.started };
     const initiators = [...new Set([row.principal, ...(goal.authors ?? []), ...(initiator.names ?? [])])];
-    const request = { subject, initiators, workflow, ...given, tags, metadata, depth: 0 };
-    const created = createRun(this.#runtime, request);
+    const request = { subject, initiators, workflow, inputs, configurable: budgetOf(goal), tags, metadata };
+    const created = await createHostRun(this.#runtime, this.#runs, request);
+    if (isRefusal(created)) return created;
     const after: HeldGoal = { ...goal, progress, stall: initiator.isArm ? undefined : goal.stall };
     return { created, change: this.#count(goal, after, created.held.run.facts, initiator.actor) };
   }

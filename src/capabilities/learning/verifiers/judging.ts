@@ -3,12 +3,12 @@ import { finalOutputs } from '../../../engine/run/next.ts';
 import type { Run } from '../../../engine/run/run.ts';
 import { snapshotOf } from '../../../engine/run/snapshot.ts';
 import { visibleVariables } from '../../../engine/run/visible-variables.ts';
+import { isRefusal } from '../../../protocol/errors.ts';
 import { defined, type JsonObject } from '../../../protocol/format/json.ts';
 import type { Verifier, VerifierSpec } from '../../../protocol/learning/verifiers.ts';
 import type { Annotation } from '../../../protocol/people/annotations.ts';
 import type { Configurable } from '../../../protocol/running/runs.ts';
 import { and, changeOf, unchanged } from '../../../runtime/change.ts';
-import { createRun } from '../../../runtime/creation.ts';
 import { managementPlan } from '../../../runtime/management.ts';
 import type { PinnedPlan } from '../../../runtime/plans.ts';
 import { costOfRun } from '../../../runtime/run-cost.ts';
@@ -17,6 +17,7 @@ import type { Visibility } from '../../../store/log.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { redactValue } from '../../../system/redaction.ts';
 import type { Host } from '../../capability.ts';
+import { createHostRun } from '../../host-run.ts';
 import type { Feedback } from '../../people/feedback/door.ts';
 import type { Runs } from '../../running/runs/door.ts';
 import type { JudgedRun, Judgement, JudgeRequest, Pending, Undecided, Verdict } from './door.ts';
@@ -108,17 +109,11 @@ export class Judging {
     const workflow = await this.#workflowFor(subject, spec);
     if (!workflow) return undecided(`The workflow ${spec.workflowId} no longer exists.`, name);
     const configurable = this.#configurableFor(request, spec);
-    const refusal = await this.#needs.runs.check({ isTest: false }, { inputs, configurable }, workflow.plan);
-    if (refusal) return undecided(`The judging run cannot start: ${refusal.message}`, name);
     const { goalId, run, wakes } = request;
-    const created = createRun(runtime, {
-      subject,
-      workflow,
-      inputs,
-      configurable,
-      metadata: { [JUDGE_MARK]: name, goalId, judgedRunId: run.snapshot.runId },
-      depth: 0,
-    });
+    const metadata = { [JUDGE_MARK]: name, goalId, judgedRunId: run.snapshot.runId };
+    const given = { subject, workflow, inputs, configurable, metadata };
+    const created = await createHostRun(runtime, this.#needs.runs, given);
+    if (isRefusal(created)) return undecided(`The judging run cannot start: ${created.message}`, name);
     const { runId } = created.held.run.facts;
     const awaiting = changeOf(undefined, [awaitJudgingRun({ tenant: subject.tenant, runId }, wakes)]);
     return { pending: { runId, change: and(awaiting, executor.startRun(created)) } };

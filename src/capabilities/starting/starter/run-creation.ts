@@ -1,12 +1,12 @@
 import type { Plan } from '../../../engine/definition/plan.ts';
 import { maskMembers } from '../../../engine/masking/mask.ts';
-import { type Refusal, refuse } from '../../../protocol/errors.ts';
+import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { canonicalJson, type JsonObject } from '../../../protocol/format/json.ts';
-import { createRun } from '../../../runtime/creation.ts';
 import type { Subject } from '../../../runtime/run-row.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { redactValue } from '../../../system/redaction.ts';
+import { createHostRun } from '../../host-run.ts';
 import type { Runs } from '../../running/runs/door.ts';
 import type { RunStart } from './door.ts';
 import type { InputColumns } from './records.ts';
@@ -66,14 +66,12 @@ export class RunCreation {
 
   /** Creates a run of the workflow's current version, which may have changed or gone since the starter was written. */
   async create(subject: Subject, planned: PlannedRun): Promise<RunStart | Refusal> {
-    const { workflowId, inputs } = planned;
+    const { workflowId } = planned;
     const workflow = await this.#runtime.plans.current(subject, workflowId);
     if (!workflow) return refuse('not_found', `The workflow ${workflowId} no longer exists.`);
-    const refusal = await this.#runs.check({ isTest: false }, { inputs, configurable: {} }, workflow.plan);
-    if (refusal) return refusal;
-    return {
-      created: createRun(this.#runtime, { ...planned, subject, workflow, configurable: {}, depth: 0 }),
-    };
+    const request = { ...planned, subject, workflow, configurable: {} };
+    const created = await createHostRun(this.#runtime, this.#runs, request);
+    return isRefusal(created) ? created : { created };
   }
 }
 

@@ -1,6 +1,7 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
-import { type Refusal, refuse } from '../protocol/errors.ts';
+import { isRefusal, type Refusal, refuse } from '../protocol/errors.ts';
 import { Closed } from '../protocol/format/schema.ts';
+import { type Reply, reply } from './request.ts';
 
 const PAGE_DEFAULT = 50;
 const PAGE_MAX = 200;
@@ -162,6 +163,15 @@ export function pageById<T extends { readonly id: string }>(found: readonly T[],
 /** Reads a page of documents that may be large, are shown as they are and sorted by id. */
 export function readPageById<T extends { readonly id: string }>(request: PageRequest, read: List<T, T>['read']) {
   return readPage(request, { read, show: itself<T>, positionOf: idOf });
+}
+
+/** Answers with a page of such documents. */
+export async function answerPageById<T extends { readonly id: string }>(
+  query: PageQuery,
+  read: List<T, T>['read'],
+): Promise<Reply | Refusal> {
+  const request = pageRequest(query);
+  return isRefusal(request) ? request : reply(200, await readPageById(request, read));
 }
 
 function itself<T>(document: T): T {

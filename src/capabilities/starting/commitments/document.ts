@@ -1,8 +1,8 @@
 import { defined } from '../../../protocol/format/json.ts';
 import type { FireCondition } from '../../../protocol/starting/commitment-events.ts';
 import type { Commitment, CommitmentRequest } from '../../../protocol/starting/commitments.ts';
-import { ownerFrom } from '../../subject-columns.ts';
-import { timestamp, timestampIfSet } from '../../timestamps.ts';
+import { timestampIfSet } from '../../timestamps.ts';
+import { inputsMember, ownerMembers } from '../starter/document.ts';
 import type { CommitmentRow } from './records.ts';
 
 /** A commitment as callers see it. */
@@ -11,7 +11,7 @@ export function commitmentFrom(row: CommitmentRow): Commitment {
   return {
     id: row.commitment_id,
     ...spec,
-    ...(row.shown_inputs === null ? {} : { inputs: JSON.parse(row.shown_inputs) }),
+    ...inputsMember(row),
     condition: conditionOf(spec),
     state: row.state,
     ...defined({
@@ -19,10 +19,8 @@ export function commitmentFrom(row: CommitmentRow): Commitment {
       lastError: row.last_error ?? undefined,
       firedAt: timestampIfSet(row.fired_at),
       runId: row.run_id ?? undefined,
-      belongsTo: row.belongs_to ?? undefined,
     }),
-    owner: ownerFrom(row),
-    createdAt: timestamp(row.created_at),
+    ...ownerMembers(row),
   };
 }
 

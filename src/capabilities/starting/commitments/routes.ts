@@ -1,9 +1,8 @@
 import { Type } from 'typebox';
-import { isRefusal } from '../../../protocol/errors.ts';
 import { OneOf } from '../../../protocol/format/schema.ts';
 import { COMMITMENT_STATES, Commitment, CommitmentRequest } from '../../../protocol/starting/commitments.ts';
-import { ListQuery, Page, pageRequest, readPageById } from '../../page.ts';
-import { type Route, reply, route } from '../../request.ts';
+import { answerPageById, ListQuery, Page } from '../../page.ts';
+import { type Route, route } from '../../request.ts';
 import { starterRoutes, switchRoutes } from '../starter/routes.ts';
 import type { Commitments } from './door.ts';
 
@@ -35,11 +34,9 @@ const listCommitments = operation({
   query: ListQuery({ state: Type.Optional(OneOf(COMMITMENT_STATES)) }),
   replies: { 200: Page(Commitment) },
   refusals: [400],
-  handle: async ({ caller, query }, { starters }) => {
-    const page = pageRequest(query);
-    if (isRefusal(page)) return page;
+  handle: ({ caller, query }, { starters }) => {
     const { state } = query;
-    return reply(200, await readPageById(page, (before, limit) => starters.list(caller, { state, before }, limit)));
+    return answerPageById(query, (before, limit) => starters.list(caller, { state, before }, limit));
   },
 });
 

@@ -1,7 +1,7 @@
 import { defined } from '../../../protocol/format/json.ts';
 import type { Heartbeat, HeartbeatEvent, HeartbeatRequest } from '../../../protocol/starting/heartbeats.ts';
-import { ownerFrom } from '../../subject-columns.ts';
 import { timestamp, timestampIfSet } from '../../timestamps.ts';
+import { inputsMember, ownerMembers } from '../starter/document.ts';
 import type { HeartbeatEventRow, HeartbeatRow } from './records.ts';
 
 /** A heartbeat as callers see it. */
@@ -9,7 +9,7 @@ export function heartbeatFrom(row: HeartbeatRow): Heartbeat {
   return {
     id: row.heartbeat_id,
     ...specOf(row),
-    ...(row.shown_inputs === null ? {} : { inputs: JSON.parse(row.shown_inputs) }),
+    ...inputsMember(row),
     ...defined({
       nextTickAt: timestampIfSet(row.next_tick_at),
       lastTickAt: timestampIfSet(row.last_tick_at),
@@ -18,10 +18,8 @@ export function heartbeatFrom(row: HeartbeatRow): Heartbeat {
       lastState: row.state === null ? undefined : JSON.parse(row.state),
       lastChangedAt: timestampIfSet(row.last_changed_at),
       lastRunId: row.last_run_id ?? undefined,
-      belongsTo: row.belongs_to ?? undefined,
     }),
-    owner: ownerFrom(row),
-    createdAt: timestamp(row.created_at),
+    ...ownerMembers(row),
   };
 }
 

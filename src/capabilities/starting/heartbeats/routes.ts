@@ -1,6 +1,6 @@
 import { isRefusal } from '../../../protocol/errors.ts';
 import { Heartbeat, HeartbeatEvent, HeartbeatRequest } from '../../../protocol/starting/heartbeats.ts';
-import { ListQuery, numberIn, Page, pageFrom, pageOf, pageRequest, readPageById } from '../../page.ts';
+import { answerPageById, ListQuery, numberIn, Page, pageFrom, pageOf } from '../../page.ts';
 import { type Route, reply, route } from '../../request.ts';
 import { resourceOf, starterRoutes, switchRoutes } from '../starter/routes.ts';
 import type { Heartbeats } from './door.ts';
@@ -36,11 +36,8 @@ const listHeartbeats = operation({
   query: ListQuery({}),
   replies: { 200: Page(Heartbeat) },
   refusals: [400],
-  handle: async ({ caller, query }, { starters }) => {
-    const page = pageRequest(query);
-    if (isRefusal(page)) return page;
-    return reply(200, await readPageById(page, (before, limit) => starters.list(caller, { before }, limit)));
-  },
+  handle: ({ caller, query }, { starters }) =>
+    answerPageById(query, (before, limit) => starters.list(caller, { before }, limit)),
 });
 
 const listHeartbeatEvents = operation({

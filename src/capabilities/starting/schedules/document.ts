@@ -1,6 +1,7 @@
+import { defined } from '../../../protocol/format/json.ts';
 import type { Schedule } from '../../../protocol/starting/schedules.ts';
-import { ownerFrom } from '../../subject-columns.ts';
-import { timestamp } from '../../timestamps.ts';
+import { timestamp, timestampIfSet } from '../../timestamps.ts';
+import { inputsMember, ownerMembers } from '../starter/document.ts';
 import type { ScheduleRow } from './records.ts';
 import type { Timing } from './slots.ts';
 
@@ -14,23 +15,19 @@ export function scheduleFrom(row: ScheduleRow): Schedule {
   return {
     id: row.schedule_id,
     workflowId: row.workflow_id,
-    ...(row.shown_inputs === null ? {} : { inputs: JSON.parse(row.shown_inputs) }),
+    ...inputsMember(row),
     ...(row.cron === null ? { runAt: timestamp(row.run_at!) } : { cron: row.cron }),
     timezone: row.timezone,
     missed: row.missed,
     enabled: row.next_run_at !== null,
-    ...timeMember('nextRunAt', row.next_run_at),
-    ...timeMember('lastRunAt', row.last_run_at),
-    ...(row.last_run_id === null ? {} : { lastRunId: row.last_run_id }),
-    ...timeMember('lastMissedAt', row.last_missed_at),
-    ...(row.last_error === null ? {} : { lastError: JSON.parse(row.last_error) }),
-    owner: ownerFrom(row),
-    ...(row.belongs_to === null ? {} : { belongsTo: row.belongs_to }),
-    createdAt: timestamp(row.created_at),
+    ...defined({
+      nextRunAt: timestampIfSet(row.next_run_at),
+      lastRunAt: timestampIfSet(row.last_run_at),
+      lastRunId: row.last_run_id ?? undefined,
+      lastMissedAt: timestampIfSet(row.last_missed_at),
+      lastError: row.last_error === null ? undefined : JSON.parse(row.last_error),
+    }),
+    ...ownerMembers(row),
     updatedAt: timestamp(row.updated_at),
   };
-}
-
-function timeMember(name: string, at: number | null): Record<string, string> {
-  return at === null ? {} : { [name]: timestamp(at) };
 }

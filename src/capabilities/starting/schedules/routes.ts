@@ -1,7 +1,6 @@
 import { Type } from 'typebox';
-import { isRefusal } from '../../../protocol/errors.ts';
 import { Schedule, ScheduleRequest } from '../../../protocol/starting/schedules.ts';
-import { ListQuery, Page, pageRequest, readPageById } from '../../page.ts';
+import { answerPageById, ListQuery, Page } from '../../page.ts';
 import { type Route, reply, route, transact } from '../../request.ts';
 import { resourceOf, starterRoutes } from '../starter/routes.ts';
 import type { Schedules } from './door.ts';
@@ -37,12 +36,9 @@ const listSchedules = operation({
   query: ListQuery({ workflowId: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })) }),
   replies: { 200: Page(Schedule) },
   refusals: [400],
-  handle: async ({ caller, query }, { starters }) => {
-    const page = pageRequest(query);
-    if (isRefusal(page)) return page;
+  handle: ({ caller, query }, { starters }) => {
     const { workflowId } = query;
-    const found = readPageById(page, (before, limit) => starters.list(caller, { workflowId, before }, limit));
-    return reply(200, await found);
+    return answerPageById(query, (before, limit) => starters.list(caller, { workflowId, before }, limit));
   },
 });
 

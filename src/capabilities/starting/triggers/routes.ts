@@ -10,7 +10,7 @@ import {
   Trigger,
   TriggerDelivery,
 } from '../../../protocol/starting/triggers.ts';
-import { ListQuery, Page, pageById, pageRequest, readPageById } from '../../page.ts';
+import { answerPageById, ListQuery, Page, pageById, pageRequest } from '../../page.ts';
 import { answer, type Route, reply, route, transact } from '../../request.ts';
 import type { DeliveryLog } from './deliveries.ts';
 import { HOOKS } from './document.ts';
@@ -37,12 +37,9 @@ const listTriggers = operation({
   query: ListQuery({ workflowId: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })) }),
   replies: { 200: Page(Trigger) },
   refusals: [400],
-  handle: async ({ caller, query, origin }, { triggers }) => {
-    const page = pageRequest(query);
-    if (isRefusal(page)) return page;
+  handle: ({ caller, query, origin }, { triggers }) => {
     const { workflowId } = query;
-    const found = readPageById(page, (before, limit) => triggers.list(caller, { workflowId, before }, limit, origin));
-    return reply(200, await found);
+    return answerPageById(query, (before, limit) => triggers.list(caller, { workflowId, before }, limit, origin));
   },
 });
 

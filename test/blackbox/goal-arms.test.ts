@@ -340,7 +340,9 @@ describe.concurrent.each(STORES)('a goal, on %s', (kind) => {
     const { body } = await api().post('/v1/webhooks', { url: receiver.url, events });
     const id = await planned(api(), { bounds: { maxLoopIterations: 1 } });
     const runId = await run(api(), id);
-    await receiver.until((arrivals) => arrivals.some(({ body: { type } }) => type === 'goal.closed'));
+    // Goals of other tests close meanwhile.
+    const isItsEnd = ({ type, event }: Body): boolean => type === 'goal.closed' && event.payload.goalId === id;
+    await receiver.until((arrivals) => arrivals.some((arrival) => isItsEnd(arrival.body)));
     await api().request('DELETE', `/v1/webhooks/${body.webhookId}`);
     receiver.close();
     const { managementRunId } = await evaluations(api(), id);

@@ -1,11 +1,9 @@
 import { afterAll, expect, it } from 'vitest';
-import { callerAs, openCapabilityHost } from '../../../../test/support/capability-host.ts';
+import { openCapabilityHost } from '../../../../test/support/capability-host.ts';
 import { node, workflow } from '../../../../test/support/definitions.ts';
 import { registerShared } from '../../../../test/support/register-shared.ts';
-import { isRefusal } from '../../../protocol/errors.ts';
+import { runToRest } from '../../../../test/support/run-to-rest.ts';
 import { TRIAL_TAG } from '../../../protocol/running/trials.ts';
-import { perform } from '../../../runtime/change.ts';
-import { RunService } from '../../running/runs/service.ts';
 import { FigureReader } from './figures.ts';
 
 const host = await openCapabilityHost();
@@ -13,15 +11,8 @@ afterAll(() => host.close());
 const { runtime, clock } = host;
 const work = workflow([node('a')]);
 await registerShared(runtime, work);
-const runs = new RunService(host, { models: [] });
 
-async function endedRun(tags: readonly string[] = []): Promise<string> {
-  const request = { workflowId: work.id, inputs: {}, configurable: {}, exclusive: false, tags };
-  const started = await perform(runtime, () => runs.create(callerAs('ada'), request));
-  if (isRefusal(started)) throw new Error(started.message);
-  await host.runToRest(started.runId);
-  return started.runId;
-}
+const endedRun = (tags: readonly string[] = []): Promise<string> => runToRest(host, { workflowId: work.id, tags });
 
 it('has the counted cost of every run whose cost is known, and no trials', async () => {
   const [priced, unpriced] = [await endedRun(), await endedRun(), await endedRun(), await endedRun([TRIAL_TAG])];

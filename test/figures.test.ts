@@ -29,9 +29,9 @@ const COMMITS: Readonly<Record<string, string>> = {
 
 /** Where something is repeated until it succeeds beside `runtime/change.ts`, and why. */
 const RETRIES: Readonly<Record<string, string>> = {
+  'src/capabilities/conformance/seams/commitment-trial.ts': 'evaluates twice on purpose',
   'src/capabilities/learning/goals/work.ts': 'takes one step after the other; each is a change of its own',
   'src/capabilities/learning/previews/work.ts': 'takes one step after the other; each is a change of its own',
-  'src/capabilities/starting/commitments/trial.ts': 'evaluates twice on purpose',
   'src/capabilities/trust/audit/checkpoint-keys.ts': 'creates a key, unless another host has; then looks again',
   'src/runtime/claims.ts': 'returns orphans batch by batch',
   'src/runtime/effects/sdk-model.ts': 'asks a model again that failed',

@@ -1,5 +1,5 @@
 import type { Caller } from '../../src/capabilities/request.ts';
-import type { RunRequest } from '../../src/capabilities/running/runs/door.ts';
+import type { RunCreation } from '../../src/capabilities/running/runs/door.ts';
 import { RunService } from '../../src/capabilities/running/runs/service.ts';
 import { isRefusal } from '../../src/protocol/errors.ts';
 import { perform } from '../../src/runtime/change.ts';
@@ -8,7 +8,7 @@ import { type CapabilityHost, callerAs } from './capability-host.ts';
 /** Starts a run, waits until it has ended or waits for something, and gives its id. */
 export async function runToRest(
   host: CapabilityHost,
-  request: Pick<RunRequest, 'workflowId'> & Partial<RunRequest>,
+  request: Pick<RunCreation, 'workflowId'> & Partial<RunCreation>,
   caller: Caller = callerAs('ada'),
 ): Promise<string> {
   const runs = new RunService(host, { models: [] });

@@ -3,6 +3,9 @@ import { addOrWakeEach } from '../../../store/queue.ts';
 import { type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { GoalRow } from './records.ts';
 
+/** The column that says whether the open question of a run has escalated its goal. */
+const HAS_ESCALATED = 'heeded';
+
 /** Notes the end of a contributing run; of other runs nothing is stored. The run goes on asking what was not answered. */
 export function noteEnd({ tenant, runId }: RunRef, at: number): Write[] {
   return [
@@ -24,7 +27,7 @@ export function noteQuestion({ tenant, runId }: RunRef, interruptId: string): Wr
   const params = [runId, tenant, interruptId];
   return [
     {
-      sql: `${UPWARDS} UPDATE goal_runs SET asks = $3, heeded = 0
+      sql: `${UPWARDS} UPDATE goal_runs SET asks = $3, ${HAS_ESCALATED} = 0
             WHERE run_id IN (SELECT run_id FROM up) AND tenant = $2`,
       params,
     },
@@ -45,7 +48,7 @@ export function noteAnswer({ tenant, runId }: RunRef, interruptId: string): Writ
   return [
     // Locks the row first: of two answers at the same time, the second sees what the first has deleted.
     {
-      sql: `${UPWARDS} UPDATE goal_runs SET heeded = heeded WHERE ${its} AND asks IS NOT NULL`,
+      sql: `${UPWARDS} UPDATE goal_runs SET ${HAS_ESCALATED} = ${HAS_ESCALATED} WHERE ${its} AND asks IS NOT NULL`,
       params: [runId, tenant],
     },
     {
@@ -60,7 +63,7 @@ export function noteAnswer({ tenant, runId }: RunRef, interruptId: string): Writ
 }
 
 /** Makes the work item of the goal that a run contributes to due now, if there is such a goal. */
-export function callGoalOf({ tenant, runId }: RunRef, kind: string): Write {
+export function wakeGoalOf({ tenant, runId }: RunRef, kind: string): Write {
   const from = 'goal_runs WHERE run_id IN (SELECT run_id FROM up) AND tenant = $2';
   return addOrWakeEach({ with: UPWARDS, workId: 'goal_id', from, params: [runId, tenant] }, { kind, tenant });
 }
@@ -69,16 +72,16 @@ export function callGoalOf({ tenant, runId }: RunRef, kind: string): Write {
 export function findQuestion({ goal_id, tenant }: Pick<GoalRow, 'goal_id' | 'tenant'>): Statement {
   return sql(
     `SELECT * FROM goal_runs WHERE goal_id = $1 AND tenant = $2 AND judged_at IS NULL
-       AND asks IS NOT NULL AND heeded = 0 ORDER BY number LIMIT 1`,
+       AND asks IS NOT NULL AND ${HAS_ESCALATED} = 0 ORDER BY number LIMIT 1`,
     goal_id,
     tenant,
   );
 }
 
 /** Marks every open question as one that has escalated the goal, so that none does so again. */
-export function markQuestionsSeen({ goal_id, tenant }: Pick<GoalRow, 'goal_id' | 'tenant'>): Write {
+export function markQuestionsEscalated({ goal_id, tenant }: Pick<GoalRow, 'goal_id' | 'tenant'>): Write {
   return {
-    sql: `UPDATE goal_runs SET heeded = 1
+    sql: `UPDATE goal_runs SET ${HAS_ESCALATED} = 1
           WHERE goal_id = $1 AND tenant = $2 AND judged_at IS NULL AND asks IS NOT NULL`,
     params: [goal_id, tenant],
   };

@@ -4,7 +4,7 @@ import type { AppendListener, Hub } from '../../../runtime/hub.ts';
 import type { Append, Reaction } from '../../../runtime/reaction.ts';
 import type { Write } from '../../../store/sql.ts';
 import { GOAL_WORK } from './changes.ts';
-import { callGoalOf, noteAnswer, noteEnd, noteQuestion } from './question-records.ts';
+import { noteAnswer, noteEnd, noteQuestion, wakeGoalOf } from './question-records.ts';
 
 /**
  * When a contributing run ends, asks because it is unsure, or is answered, the work item of its goal is due. Callers may
@@ -23,7 +23,7 @@ export const noteContributions: Reaction = (append) => {
     }),
     ...(isGoalRunOver(append) ? noteEnd(ref, run.updatedAt) : []),
   ];
-  return writes.length === 0 ? [] : [...writes, callGoalOf(ref, GOAL_WORK)];
+  return writes.length === 0 ? [] : [...writes, wakeGoalOf(ref, GOAL_WORK)];
 };
 
 /** Has this host look for the work item of the goal. */

@@ -40,8 +40,8 @@ export const GOAL_TABLES: readonly Migration[] = [
         at BIGINT NOT NULL,
         PRIMARY KEY (goal_id, version)
       ) $clustered`,
-      // Contributing runs. `asks` is an interrupt in which one of them is too unsure to go on, `heeded` whether it has
-      // stopped the goal already. `judging` is how far judging has come; from `judged_at` on `verdict` never changes.
+      // Contributing runs. `asks` is an interrupt in which one of them is too unsure to go on, `heeded` whether that has
+      // escalated the goal already. `judging` is how far judging has come; from `judged_at` on `verdict` never changes.
       `CREATE TABLE goal_runs (
         run_id TEXT PRIMARY KEY,
         goal_id TEXT NOT NULL,
@@ -272,7 +272,6 @@ export interface GoalRunRow {
   readonly started_at: number;
   readonly ended_at: number | null;
   readonly asks: string | null;
-  readonly heeded: number;
   readonly judging: string | null;
   readonly judged_at: number | null;
   readonly verdict: string | null;
@@ -300,7 +299,7 @@ export function insertGoalRun(
 }
 
 /** Makes the work item of a goal due, now or at a time. */
-export function callGoal({ goal_id, tenant }: Pick<GoalRow, 'goal_id' | 'tenant'>, kind: string, at?: number): Write {
+export function wakeGoal({ goal_id, tenant }: Pick<GoalRow, 'goal_id' | 'tenant'>, kind: string, at?: number): Write {
   return addOrWake({ workId: goal_id, kind, tenant, dueAt: at });
 }
 

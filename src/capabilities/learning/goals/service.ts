@@ -24,7 +24,6 @@ import type { GoalPlans } from './plans.ts';
 import type { GoalReader } from './reader.ts';
 import type { GoalFilter } from './records.ts';
 import {
-  callGoal,
   findUnjudged,
   type GoalRunRow,
   insertGoal,
@@ -32,6 +31,7 @@ import {
   listObjectives,
   listVerdicts,
   type ObjectiveRow,
+  wakeGoal,
 } from './records.ts';
 import { refuseUnserved, unprocessable } from './rules.ts';
 import { needsPerson, stallWithoutArm, standingOf } from './standing.ts';
@@ -139,7 +139,7 @@ export class GoalService implements Goals {
     const note = said === undefined ? goal.note : { at: now, by: caller.subject.principal, text: said };
     const after: HeldGoal = { ...goal, progress, escalation: undefined, note };
     const details = defined({ note: said });
-    const writes = [callGoal(goal.row, GOAL_WORK)];
+    const writes = [wakeGoal(goal.row, GOAL_WORK)];
     return this.#move(goal, caller, { after, action: 'goal.resume', details, writes }, true);
   }
 
@@ -149,7 +149,7 @@ export class GoalService implements Goals {
     const progress = abandon(goal.progress);
     if (isRefusal(progress)) return progress;
     const after: HeldGoal = { ...goal, progress, escalation: undefined };
-    const writes = [callGoal(goal.row, GOAL_WORK)];
+    const writes = [wakeGoal(goal.row, GOAL_WORK)];
     return this.#move(goal, caller, { after, action: 'goal.abandon', writes }, false);
   }
 
@@ -253,7 +253,7 @@ export class GoalService implements Goals {
     const writes = [
       insertGoal(rowOf(goal), GOALS_MAX),
       insertObjective(objectiveRow(goal, actor, row.created_at)),
-      ...(progress.deadlineAt === undefined ? [] : [callGoal(row, GOAL_WORK, progress.deadlineAt)]),
+      ...(progress.deadlineAt === undefined ? [] : [wakeGoal(row, GOAL_WORK, progress.deadlineAt)]),
     ];
     const inserted = changeOf(goalFrom(goal, []), writes, {
       announce: [() => this.#host.runtime.hub.wakeWorkers(target, progress.deadlineAt)],

@@ -9,7 +9,7 @@ import type { Arms } from './arms.ts';
 import type { GoalChanges, GoalMove } from './changes.ts';
 import type { Escalation, HeldGoal } from './document.ts';
 import type { GoalJudging, Step } from './judging.ts';
-import { findQuestion, markQuestionsSeen } from './question-records.ts';
+import { findQuestion, markQuestionsEscalated } from './question-records.ts';
 import type { GoalReader } from './reader.ts';
 import { findGoalRun, findUnjudged, type GoalRunRow } from './records.ts';
 import { stallWithoutArm } from './standing.ts';
@@ -110,7 +110,7 @@ export class GoalWorker {
       after: { ...goal, progress: escalate(goal.progress), escalation },
       action: 'goal.escalate',
       details: { runId, reason: escalation.reason },
-      writes: [markQuestionsSeen(goal.row)],
+      writes: [markQuestionsEscalated(goal.row)],
     });
   }
 

@@ -14,7 +14,7 @@ import {
   findTask,
   findWorkerTypes,
   insertTask,
-  markTold,
+  markNoWorkerWarned,
   requeueTask,
   type TimedTaskRow,
   type WorkerTypeRow,
@@ -109,7 +109,7 @@ export class WorkerNodes {
       }),
     ]);
     this.#queue.tell(holder.tenant);
-    if (!isServed(type.seen_at, context.now())) await tellNobodyServes(context);
+    if (!isServed(type.seen_at, context.now())) await warnNoWorker(context);
     return sleep(context, deadline);
   }
 
@@ -134,8 +134,8 @@ export class WorkerNodes {
         ? ended(context, last, type)
         : { failed: timedOut(context.node.typeId) };
     }
-    if (task.state === 'queued' && task.is_told === 0 && !isServed(type?.seen_at, task.now)) {
-      await tellNobodyServes(context);
+    if (task.state === 'queued' && task.is_warned === 0 && !isServed(type?.seen_at, task.now)) {
+      await warnNoWorker(context);
     }
     return sleep(context, task.deadline);
   }
@@ -160,11 +160,11 @@ function sleep({ now, startedAt }: NodeContext, deadline: number | null): Outcom
   return { sleepUntil: Math.min(deadline ?? now() + PATIENCE_MS, lookAgainAt(startedAt, now())), orWoken: true };
 }
 
-async function tellNobodyServes(context: NodeContext): Promise<void> {
+async function warnNoWorker(context: NodeContext): Promise<void> {
   const { holder, node, emit } = context;
   const payload = { level: 'warn' as const, message: noWorkerMessage(node.typeId), nodeId: node.id };
   emit({ type: 'log.appended', nodeId: node.id, payload });
-  await holder.commit([markTold(holder.tenant, taskIdOf(context))]);
+  await holder.commit([markNoWorkerWarned(holder.tenant, taskIdOf(context))]);
 }
 
 async function ended(context: NodeContext, task: TimedTaskRow, type: WorkerTypeRow | undefined): Promise<Outcome> {

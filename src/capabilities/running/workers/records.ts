@@ -84,14 +84,17 @@ export interface WorkerTaskRow {
   readonly lease_ms: number | null;
   readonly lease_until: number | null;
   readonly progress: string | null;
-  /** Whether the run was told that nobody serves the type. */
-  readonly is_told: number;
   readonly outcome: string | null;
   readonly created_at: number;
 }
 
 /** A task with the store's time, and whether its run has ended. */
-export type TimedTaskRow = WorkerTaskRow & { readonly now: number; readonly run_ended_at: number | null };
+export type TimedTaskRow = WorkerTaskRow & {
+  readonly now: number;
+  readonly run_ended_at: number | null;
+  /** Whether the log of the run has the warning that no worker serves the type. */
+  readonly is_warned: number;
+};
 
 /** A task without what it was called with and what it resulted in, which may be megabytes. */
 export type TaskStatusRow = Omit<TimedTaskRow, 'body' | 'outcome'>;
@@ -176,17 +179,17 @@ export function insertTask(task: NewTask): Write {
   };
 }
 
-/** A task of a tenant, as a TimedTaskRow. */
-export function findTask(reach: WorkerReach, taskId: string): Statement {
-  return selectTask('worker_tasks.*', reach, taskId);
-}
-
 const STATUS_COLUMNS = [
   ...['task_id', 'tenant', 'workspace', 'run_id', 'node_id', 'attempt', 'visit', 'type_id', 'pool', 'deadline'],
-  ...['state', 'epoch', 'worker', 'lease_ms', 'lease_until', 'progress', 'is_told', 'created_at'],
+  ...['state', 'epoch', 'worker', 'lease_ms', 'lease_until', 'progress', 'is_told AS is_warned', 'created_at'],
 ]
   .map((name) => `worker_tasks.${name}`)
   .join(', ');
+
+/** A task of a tenant, as a TimedTaskRow. */
+export function findTask(reach: WorkerReach, taskId: string): Statement {
+  return selectTask(`${STATUS_COLUMNS}, worker_tasks.body, worker_tasks.outcome`, reach, taskId);
+}
 
 /** A task of a tenant, as a TaskStatusRow. */
 export function findTaskStatus(reach: WorkerReach, taskId: string): Statement {
@@ -338,8 +341,8 @@ export function cancelTask(tenant: string, taskId: string): Write {
   };
 }
 
-/** Notes that the run says that nobody serves the type. */
-export function markTold(tenant: string, taskId: string): Write {
+/** Notes that the log of the run has the warning that no worker serves the type. */
+export function markNoWorkerWarned(tenant: string, taskId: string): Write {
   return {
     sql: 'UPDATE worker_tasks SET is_told = 1 WHERE task_id = $1 AND tenant = $2',
     params: [taskId, tenant],

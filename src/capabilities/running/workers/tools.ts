@@ -19,7 +19,7 @@ import {
   findTask,
   findWorkerTypes,
   insertTask,
-  markTold,
+  markNoWorkerWarned,
   type TimedTaskRow,
   type WorkerTypeRow,
 } from './records.ts';
@@ -124,10 +124,10 @@ export class WorkerTools implements ToolSource {
       if (last) return this.#outputsOf(type, last);
       throw new ToolFailure(timedOut(task.type_id).message);
     }
-    const isToTell = task.state === 'queued' && task.is_told === 0 && !isServed(type.seen_at, task.now);
-    if (isToTell) await this.#perform(tenant, changeOf(undefined, [markTold(tenant, taskId)]));
+    const mustWarn = task.state === 'queued' && task.is_warned === 0 && !isServed(type.seen_at, task.now);
+    if (mustWarn) await this.#perform(tenant, changeOf(undefined, [markNoWorkerWarned(tenant, taskId)]));
     const until = Math.min(deadline ?? Number.POSITIVE_INFINITY, lookAgainAt(createdAt, now));
-    throw new ToolAwaited(until, isToTell ? noWorkerMessage(task.type_id) : undefined);
+    throw new ToolAwaited(until, mustWarn ? noWorkerMessage(task.type_id) : undefined);
   }
 
   #perform<T>(tenant: string, change: Change<T>): Promise<T | Refusal> {

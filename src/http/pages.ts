@@ -7,7 +7,7 @@ import { refuse } from '../protocol/errors.ts';
 import { once } from '../protocol/format/once.ts';
 import { AnyObject } from '../protocol/format/schema.ts';
 import { AuthoredWorkflow } from '../protocol/running/workflows.ts';
-import { SKEW_TOLD_MS } from '../store/clock-watch.ts';
+import { SKEW_REPORTED_MS } from '../store/clock-watch.ts';
 import { sha256Hex } from '../system/digest.ts';
 import type { MetricsAccess } from '../system/meter.ts';
 import { envelopeOf, JSON_TYPE } from './answers.ts';
@@ -127,7 +127,7 @@ export function operatorPages(probes: Probes): PublicPage[] {
           status: 'ready',
           ...(count > 0 ? { quarantined: count } : {}),
           ...(isShortOfSpace() ? { storage: 'low' } : {}),
-          ...(Math.abs(offsetMs) > SKEW_TOLD_MS ? { clockOffsetMs: offsetMs } : {}),
+          ...(Math.abs(offsetMs) > SKEW_REPORTED_MS ? { clockOffsetMs: offsetMs } : {}),
         });
       },
     },

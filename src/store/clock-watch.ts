@@ -9,8 +9,8 @@ const INTERVAL_MS = 5_000;
 const SAMPLES = 3;
 /** A smaller difference than this, beyond what the measurement leaves open, is none. */
 const STEADY_MS = 5;
-/** From here on operators are told. */
-export const SKEW_TOLD_MS = 1_000;
+/** A larger difference is reported in the log and at /readyz. */
+export const SKEW_REPORTED_MS = 1_000;
 
 interface Sample {
   readonly offsetMs: number;
@@ -27,7 +27,7 @@ export class ClockWatch {
   /** Undefined if there is nothing to put right. */
   readonly #clock: CorrectedClock | undefined;
   #cancel: Cancel = () => {};
-  #isTold = false;
+  #isReported = false;
 
   constructor(store: Pick<Store, 'isShared' | 'read'>, { clock, log }: { readonly clock: Clock; readonly log: Log }) {
     this.#store = store;
@@ -66,7 +66,7 @@ export class ClockWatch {
     const best = samples.reduce((one, other) => (other.uncertainMs < one.uncertainMs ? other : one));
     const change = Math.abs(best.offsetMs - clock.offsetMs);
     if (change > best.uncertainMs + STEADY_MS) clock.offsetMs = Math.round(best.offsetMs);
-    this.#tell();
+    this.#report();
   }
 
   /** The store's time is from somewhere between question and answer. */
@@ -77,12 +77,13 @@ export class ClockWatch {
     return { offsetMs: Number(row!.now) - asked - uncertainMs, uncertainMs };
   }
 
-  #tell(): void {
-    const isSkewed = Math.abs(this.offsetMs) > SKEW_TOLD_MS;
-    if (isSkewed === this.#isTold) return;
-    this.#isTold = isSkewed;
+  #report(): void {
+    const isSkewed = Math.abs(this.offsetMs) > SKEW_REPORTED_MS;
+    if (isSkewed === this.#isReported) return;
+    this.#isReported = isSkewed;
     const fields = { offsetMs: this.offsetMs };
-    if (isSkewed) this.#log.warn(fields, "this machine's clock differs from the store's, which is used; set it right");
+    if (isSkewed)
+      this.#log.warn(fields, "this machine's clock differs from the store's, which is used; synchronize it (NTP)");
     else this.#log.info(fields, "this machine's clock agrees with the store's again");
   }
 }

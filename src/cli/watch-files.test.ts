@@ -27,55 +27,55 @@ afterEach(() => {
 });
 
 const write = (path: string, text: string): void => writeFileSync(join(folder.path, path), text);
-/** Waits until a change of the file was told of, and forgets it. */
-const told = async (path: string): Promise<void> => {
+/** Waits until a change of the file was reported of, and forgets it. */
+const reported = async (path: string): Promise<void> => {
   await until(
     async () => changed.includes(path),
-    (isTold) => isTold,
+    (isReported) => isReported,
   );
   changed.length = 0;
 };
 
-it('a file that is replaced again and again is told of each time', async () => {
+it('a file that is replaced again and again is reported of each time', async () => {
   for (let round = 0; round < 3; round++) {
     write('.a.tmp', `${round}`);
     renameSync(join(folder.path, '.a.tmp'), join(folder.path, 'a.ts'));
-    await told('a.ts');
+    await reported('a.ts');
     write('a.ts', `${round} in place`);
-    await told('a.ts');
+    await reported('a.ts');
   }
 });
 
-it('files in folders are told of, also in folders that are made or replaced later', async () => {
+it('files in folders are reported of, also in folders that are made or replaced later', async () => {
   write('src/b.ts', '1');
-  await told(join('src', 'b.ts'));
+  await reported(join('src', 'b.ts'));
   mkdirSync(join(folder.path, 'src', 'deep'));
-  await told(join('src', 'deep'));
+  await reported(join('src', 'deep'));
   write('src/deep/c.ts', '1');
-  await told(join('src', 'deep', 'c.ts'));
+  await reported(join('src', 'deep', 'c.ts'));
   rmSync(join(folder.path, 'src'), { recursive: true });
-  await told('src');
+  await reported('src');
   mkdirSync(join(folder.path, 'src'));
-  await told('src');
+  await reported('src');
   write('src/b.ts', '2');
-  await told(join('src', 'b.ts'));
+  await reported(join('src', 'b.ts'));
 });
 
-it('files in a tree of folders that takes the place of another are told of', async () => {
+it('files in a tree of folders that takes the place of another are reported of', async () => {
   const at = (path: string): string => join(folder.path, path);
   mkdirSync(at('src/deep/deeper'), { recursive: true });
   mkdirSync(at('.new/deep/deeper'), { recursive: true });
-  await told(join('src', 'deep'));
+  await reported(join('src', 'deep'));
   renameSync(at('src'), at('.old'));
   renameSync(at('.new'), at('src'));
-  await told('src');
+  await reported('src');
   write('src/deep/deeper/c.ts', '1');
-  await told(join('src', 'deep', 'deeper', 'c.ts'));
+  await reported(join('src', 'deep', 'deeper', 'c.ts'));
 });
 
-it('files that are not watched are not told of', async () => {
+it('files that are not watched are not reported of', async () => {
   write('.hidden', '1');
   write('a.ts', '2');
-  await told('a.ts');
+  await reported('a.ts');
   expect(changed.filter((path) => path.startsWith('.'))).toEqual([]);
 });

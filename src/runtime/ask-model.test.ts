@@ -90,6 +90,6 @@ describe('the answer of a model', () => {
 
   it('that was recorded by an earlier attempt is emitted if the log does not have it', async () => {
     expect(await ask(async () => RESULT)).toEqual({ content: 'Hello', chunks: ['Hel', 'lo'] });
-    expect(await ask(async () => ({ ...RESULT, isTold: true }))).toEqual({ content: 'Hello', chunks: [] });
+    expect(await ask(async () => ({ ...RESULT, isRecorded: true }))).toEqual({ content: 'Hello', chunks: [] });
   });
 });

@@ -26,9 +26,9 @@ export async function askModel(context: NodeContext, request: ModelRequest): Pro
     onReasoning?.(text);
   };
   const result = await context.effects.model({ ...request, onChunk, onReasoning: onThought });
-  const { chunks, isTold = false } = result;
+  const { chunks, isRecorded = false } = result;
   if (!isThought) for (const text of result.reasoning ?? []) onReasoning?.(text);
-  if (!isStreamed && !isTold) await emitAll(context, chunks);
+  if (!isStreamed && !isRecorded) await emitAll(context, chunks);
   return { content: chunks.map(({ text }) => text).join(''), end: chunks.at(-1)?.meta ?? {}, result };
 }
 

@@ -34,16 +34,16 @@ function running(budget?: BudgetPolicy) {
 describe('the model calls of a run', () => {
   it('are written down with what they took', async () => {
     const { said, call } = running();
-    expect(await call('a', 0, async () => ANSWER)).toEqual({ ...ANSWER, isTold: false });
+    expect(await call('a', 0, async () => ANSWER)).toEqual({ ...ANSWER, isRecorded: false });
     expect(said).toEqual([{ type: 'provider.usage', nodeId: 'a', payload: { ...USAGE, nodeId: 'a' } }]);
   });
 
   it('are not written down twice: an attempt that is repeated gets what the log has', async () => {
     const { said, call } = running();
     await call('a', 0, async () => ANSWER);
-    expect(await call('a', 0, async () => ANSWER)).toMatchObject({ isTold: true });
+    expect(await call('a', 0, async () => ANSWER)).toMatchObject({ isRecorded: true });
     expect(said).toHaveLength(1);
-    expect(await call('a', 1, async () => ANSWER)).toMatchObject({ isTold: false });
+    expect(await call('a', 1, async () => ANSWER)).toMatchObject({ isRecorded: false });
     expect(said).toHaveLength(2);
   });
 
@@ -53,7 +53,7 @@ describe('the model calls of a run', () => {
     const first = call('a', 0, () => new Promise((resolve) => (finishFirst = resolve)));
     await call('b', 0, async () => ANSWER);
     finishFirst(ANSWER);
-    expect(await first).toMatchObject({ isTold: false });
+    expect(await first).toMatchObject({ isRecorded: false });
   });
 
   it('take turns with one, so that each knows what is left', async () => {
@@ -91,6 +91,6 @@ describe('the model calls of a run', () => {
     const { call } = running({ maxTokens: 120 });
     const failing = call('a', 0, () => Promise.reject(new Error('not there')));
     await expect(failing).rejects.toThrow('not there');
-    expect(await call('b', 0, async () => ANSWER)).toMatchObject({ isTold: false });
+    expect(await call('b', 0, async () => ANSWER)).toMatchObject({ isRecorded: false });
   });
 });

@@ -40,12 +40,12 @@ export class ModelCalls {
     const run = this.#run();
     if (isTerminal(run) || run.failure?.abort) throw stopped('The run is ending; no more model calls are made.');
     const { modelCalls = 0 } = run.nodes[run.plan.node(nodeId)!.index]!;
-    const isTold = place < modelCalls;
+    const isRecorded = place < modelCalls;
     try {
       const allowance = allowanceOf(run);
       const result = await perform(allowance ? { allowance } : {});
-      if (!isTold && result.usage) say({ type: 'provider.usage', nodeId, payload: { ...result.usage, nodeId } });
-      return { ...result, isTold };
+      if (!isRecorded && result.usage) say({ type: 'provider.usage', nodeId, payload: { ...result.usage, nodeId } });
+      return { ...result, isRecorded };
     } catch (error) {
       if (!(error instanceof OverBudget)) throw error;
       for (const event of refuseCall(run, nodeId, error.dimension, error.need)) say(event);

@@ -61,7 +61,7 @@ export interface ModelResult {
   /** Why an answer was cut off, in the provider's term. */
   readonly stopReason?: 'max_tokens' | 'length' | undefined;
   /** The log has the events of this answer already: it was recorded before a crash. */
-  readonly isTold?: boolean;
+  readonly isRecorded?: boolean;
 }
 
 /** A part of an answer. */

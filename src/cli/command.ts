@@ -4,7 +4,7 @@ import { currentLogin } from './credentials.ts';
 import type { Situation } from './error-report.ts';
 import { EXIT, type ExitCode } from './exit.ts';
 import { hostClient } from './host-client.ts';
-import { namedThings } from './named-things.ts';
+import { resourceArguments } from './resource-arguments.ts';
 import type { Terminal } from './terminal.ts';
 import { coloured, type Paint, plain } from './text.ts';
 
@@ -91,7 +91,7 @@ export function mountCommand(parent: Command, spec: CommandSpec, terminal: Termi
     const options = twin ? { ...given, [twin.name]: given[twin.name] ?? given[twin.also] } : given;
     const context = contextOf(terminal, options.json === true, options.quiet === true, outcome);
     const args = command.processedArgs.flat().filter((arg): arg is string => arg !== undefined);
-    outcome.named = namedThings(spec.takes ?? '', args);
+    outcome.named = resourceArguments(spec.takes ?? '', args);
     outcome.code = (await spec.run(context, { args, options })) ?? EXIT.done;
   });
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { RefusedError } from '../client/index.ts';
 import { describeError, type Situation } from './error-report.ts';
-import { namedThings } from './named-things.ts';
+import { resourceArguments } from './resource-arguments.ts';
 
 const refusal = (status: number, code: string, details = {}): RefusedError =>
   new RefusedError({ status, code, message: 'The host says no.', details });
@@ -11,18 +11,18 @@ const URL = 'http://127.0.0.1:3210';
 
 describe('the report of an error', () => {
   it('names what does not exist, and the command that lists what does', () => {
-    const named = namedThings('<webhookId> <deliveryId>', ['wh-1', '7']);
+    const named = resourceArguments('<webhookId> <deliveryId>', ['wh-1', '7']);
     expect(lines(refusal(404, 'not_found'), { named })).toBe(
       'There is no webhook wh-1, or no delivery 7, or you may not see it.\n`capstan webhooks list` lists what there is.',
     );
-    const workflow = namedThings('<workflowId>', ['traige']);
+    const workflow = resourceArguments('<workflowId>', ['traige']);
     expect(lines(refusal(404, 'not_found', { nearest: 'triage' }), { named: workflow })).toBe(
       'There is no workflow traige, or you may not see it.\nDid you mean triage?',
     );
   });
 
   it('keeps the words of the host when they say more', () => {
-    const named = namedThings('<webhookId>', ['wh-1']);
+    const named = resourceArguments('<webhookId>', ['wh-1']);
     expect(lines(refusal(404, 'subscription_not_found'), { named })).toBe(
       'The host says no. (subscription_not_found)\n`capstan webhooks list` lists what there is.',
     );

@@ -1,7 +1,7 @@
 import { NotProvidedError, RefusedError, UnreachableError } from '../client/index.ts';
 import type { Login } from './credentials.ts';
 import { EXIT, type ExitCode, UsageError } from './exit.ts';
-import { missingText, type NamedThing } from './named-things.ts';
+import { missingText, type ResourceArgument } from './resource-arguments.ts';
 import { Interrupted } from './terminal.ts';
 import { sanitize } from './text.ts';
 
@@ -15,8 +15,8 @@ interface ErrorReport {
 export interface Situation {
   /** The host and the key that were used; undefined for commands that choose their own. */
   readonly login?: Login | undefined;
-  /** What the command line names by its id. */
-  readonly named?: readonly NamedThing[] | undefined;
+  /** The resources that the command line names. */
+  readonly named?: readonly ResourceArgument[] | undefined;
 }
 
 /** Explains an error and what to do next; undefined for unexpected errors, which keep their stack trace. */
@@ -118,14 +118,14 @@ function takenBy({ details: { takes } }: RefusedError): string[] {
   return [sanitize(`The workflow takes: ${takes.join(', ') || 'no inputs'}.`)];
 }
 
-function nextStep({ status, code, details }: RefusedError, [thing]: readonly NamedThing[]): string[] {
+function nextStep({ status, code, details }: RefusedError, [resource]: readonly ResourceArgument[]): string[] {
   if (typeof details.nearest === 'string') return [`Did you mean ${sanitize(details.nearest)}?`];
   if (code === 'forbidden' && typeof details.scopeRequired === 'string') {
     return [
       `Your key lacks the scope ${details.scopeRequired}. An owner can create a key that has it: \`capstan keys create\`.`,
     ];
   }
-  if (status === 404 && thing) return [`\`capstan ${thing.list}\` lists what there is.`];
+  if (status === 404 && resource) return [`\`capstan ${resource.list}\` lists what there is.`];
   if (code === 'run_terminal') return ['The run has ended. `capstan runs fork` starts a new run with its history.'];
   if (status === 429 || status === 503) return ['The host is busy. Try again later.'];
   return [];

@@ -1,11 +1,11 @@
 import { own } from '../protocol/format/json.ts';
 
-/** What an argument names: the word for it, and the command that lists what there is. */
+/** A kind of resource that an argument names: the word for it, and the command that lists them. */
 type Kind = readonly [word: string, list: string];
 
 const RUN: Kind = ['run', 'runs list'];
 
-/** By the names that arguments have in the help. */
+/** The kinds of resources, by the names that arguments have in the help. */
 const KINDS: Readonly<Record<string, Kind>> = {
   runId: RUN,
   otherRunId: RUN,
@@ -31,15 +31,15 @@ const KINDS: Readonly<Record<string, Kind>> = {
   keyId: ['key', 'keys list'],
 };
 
-/** Something that a command line names by its id. */
-export interface NamedThing {
+/** A resource that an argument of a command names by its id. */
+export interface ResourceArgument {
   readonly word: string;
   readonly id: string;
   readonly list: string;
 }
 
-/** The things that the arguments of a command name, such as `<runId> [artifactId]`. */
-export function namedThings(takes: string, args: readonly string[]): NamedThing[] {
+/** The resources that the arguments of a command name; `takes` is for example `<runId> [artifactId]`. */
+export function resourceArguments(takes: string, args: readonly string[]): ResourceArgument[] {
   const names = takes.split(' ').map((argument) => argument.replace(/[<>[\]]/g, ''));
   return args.flatMap((id, index) => {
     const kind = own(KINDS, names[index] ?? '');
@@ -47,8 +47,8 @@ export function namedThings(takes: string, args: readonly string[]): NamedThing[
   });
 }
 
-/** Says that none of some things exists, or that the caller may not see one. */
-export function missingText(things: readonly NamedThing[]): string {
-  const none = things.map(({ word, id }) => `no ${word} ${id}`).join(', or ');
+/** Says that no resource has these ids, or that the caller may not see it. */
+export function missingText(resources: readonly ResourceArgument[]): string {
+  const none = resources.map(({ word, id }) => `no ${word} ${id}`).join(', or ');
   return `There is ${none}, or you may not see it.`;
 }

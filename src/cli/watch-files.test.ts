@@ -27,7 +27,7 @@ afterEach(() => {
 });
 
 const write = (path: string, text: string): void => writeFileSync(join(folder.path, path), text);
-/** Waits until a change of the file was reported of, and forgets it. */
+/** Waits until a change of the file was reported, and forgets it. */
 const reported = async (path: string): Promise<void> => {
   await until(
     async () => changed.includes(path),
@@ -36,7 +36,7 @@ const reported = async (path: string): Promise<void> => {
   changed.length = 0;
 };
 
-it('a file that is replaced again and again is reported of each time', async () => {
+it('a file that is replaced again and again is reported each time', async () => {
   for (let round = 0; round < 3; round++) {
     write('.a.tmp', `${round}`);
     renameSync(join(folder.path, '.a.tmp'), join(folder.path, 'a.ts'));
@@ -46,7 +46,7 @@ it('a file that is replaced again and again is reported of each time', async () 
   }
 });
 
-it('files in folders are reported of, also in folders that are made or replaced later', async () => {
+it('files in folders are reported, also in folders that are made or replaced later', async () => {
   write('src/b.ts', '1');
   await reported(join('src', 'b.ts'));
   mkdirSync(join(folder.path, 'src', 'deep'));
@@ -61,7 +61,7 @@ it('files in folders are reported of, also in folders that are made or replaced 
   await reported(join('src', 'b.ts'));
 });
 
-it('files in a tree of folders that takes the place of another are reported of', async () => {
+it('files in a tree of folders that takes the place of another are reported', async () => {
   const at = (path: string): string => join(folder.path, path);
   mkdirSync(at('src/deep/deeper'), { recursive: true });
   mkdirSync(at('.new/deep/deeper'), { recursive: true });
@@ -73,7 +73,7 @@ it('files in a tree of folders that takes the place of another are reported of',
   await reported(join('src', 'deep', 'deeper', 'c.ts'));
 });
 
-it('files that are not watched are not reported of', async () => {
+it('files that are not watched are not reported', async () => {
   write('.hidden', '1');
   write('a.ts', '2');
   await reported('a.ts');

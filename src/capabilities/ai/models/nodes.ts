@@ -6,7 +6,7 @@ import { buildMessages, modelChoice } from '../../../runtime/ask-model.ts';
 import type { ToolChoice } from '../../../runtime/effects/model.ts';
 import type { NodeType, Outcome } from '../../../runtime/node-type.ts';
 import { PROMPT_KEYS, promptRefProblems } from '../../../runtime/prompts.ts';
-import { askForData, askForText, type Heard } from './structured.ts';
+import { askForData, askForText, type ModelReply } from './structured.ts';
 
 const Optional = Type.Optional;
 
@@ -53,14 +53,14 @@ export const callPrompt: NodeType = {
   check: promptRefProblems,
   async run(context): Promise<Outcome> {
     const messages = await buildMessages(context);
-    const heard = await askForText(context, {
+    const reply = await askForText(context, {
       ...modelChoice(context),
       ...(messages.length > 0 ? { messages } : {}),
     });
-    if ('interrupt' in heard) return heard;
-    const { content, end } = heard.answer;
+    if ('interrupt' in reply) return reply;
+    const { content, end } = reply.answer;
     const { finishReason, usage, model } = end;
-    return { done: { outputs: { ...defined({ content, finishReason, usage, model }), ...envelopeIn(heard) } } };
+    return { done: { outputs: { ...defined({ content, finishReason, usage, model }), ...envelopeIn(reply) } } };
   },
 };
 
@@ -75,9 +75,9 @@ const chatCompletion: NodeType = {
   config: Type.Object(Asking),
   check: promptRefProblems,
   async run(context): Promise<Outcome> {
-    const heard = await askForText(context, { ...modelChoice(context), messages: await buildMessages(context) });
-    if ('interrupt' in heard) return heard;
-    return { done: { outputs: { content: heard.answer.content, ...factsOf(heard), ...envelopeIn(heard) } } };
+    const reply = await askForText(context, { ...modelChoice(context), messages: await buildMessages(context) });
+    if ('interrupt' in reply) return reply;
+    return { done: { outputs: { content: reply.answer.content, ...factsOf(reply), ...envelopeIn(reply) } } };
   },
 };
 
@@ -95,9 +95,9 @@ const structuredOutput: NodeType = {
   async run(context): Promise<Outcome> {
     const { outputSchema } = context.config as Static<typeof StructuredConfig>;
     const request = { ...modelChoice(context), messages: await buildMessages(context) };
-    const heard = await askForData(context, request, outputSchema);
-    if ('interrupt' in heard) return heard;
-    const { said, usage, retries } = heard;
+    const reply = await askForData(context, request, outputSchema);
+    if ('interrupt' in reply) return reply;
+    const { said, usage, retries } = reply;
     const model = usage.at(-1)?.model;
     return { done: { outputs: defined({ ...said, usage: sumOf(usage), model, retries }) as JsonObject } };
   },
@@ -115,23 +115,23 @@ const toolCalling: NodeType = {
   check: promptRefProblems,
   async run(context): Promise<Outcome> {
     const { tools, toolChoice } = context.config as Static<typeof ToolConfig>;
-    const heard = await askForText(context, {
+    const reply = await askForText(context, {
       ...modelChoice(context),
       messages: await buildMessages(context),
       tools,
       toolChoice: toolChoice as ToolChoice | undefined,
     });
-    if ('interrupt' in heard) return heard;
-    const { content, end } = heard.answer;
+    if ('interrupt' in reply) return reply;
+    const { content, end } = reply.answer;
     const { toolCalls = [] } = end;
-    return { done: { outputs: { content, toolCalls, ...factsOf(heard), ...envelopeIn(heard) } } };
+    return { done: { outputs: { content, toolCalls, ...factsOf(reply), ...envelopeIn(reply) } } };
   },
 };
 
 /** The node types that ask models. */
 export const MODEL_NODES: readonly NodeType[] = [callPrompt, chatCompletion, structuredOutput, toolCalling];
 
-type Spoken = Exclude<Heard<string>, { readonly interrupt: unknown }>;
+type CompleteReply = Exclude<ModelReply<string>, { readonly interrupt: unknown }>;
 
 const FINISHES = {
   stop: 'stop',
@@ -141,7 +141,7 @@ const FINISHES = {
 } as const;
 
 /** The facts of the last answer; the usage is that of all of them. */
-function factsOf({ answer: { end }, usage }: Spoken): JsonObject {
+function factsOf({ answer: { end }, usage }: CompleteReply): JsonObject {
   return defined({
     finishReason: end.finishReason === undefined ? 'other' : FINISHES[end.finishReason],
     usage: usage.length > 0 ? sumOf(usage) : undefined,
@@ -150,7 +150,7 @@ function factsOf({ answer: { end }, usage }: Spoken): JsonObject {
 }
 
 /** The envelope that the model sent instead of an answer. */
-function envelopeIn({ said }: Spoken): JsonObject {
+function envelopeIn({ said }: CompleteReply): JsonObject {
   return 'envelope' in said ? { envelope: said.envelope } : {};
 }
 

@@ -11,10 +11,12 @@ export const LONGER_BY = 2;
 /** The token limit that is multiplied if the request has none. */
 const TOKENS_USUAL = 4_096;
 
-/** What came of asking a model: the answer that was wanted, or what follows from an envelope instead. */
-export type Heard<T> = { readonly interrupt: Extract<Reception, { interrupt: unknown }>['interrupt'] } | Facts<T>;
+/** The reply of a model: a complete one, or an interrupt that an envelope in it asks for. */
+export type ModelReply<T> =
+  | { readonly interrupt: Extract<Reception, { interrupt: unknown }>['interrupt'] }
+  | CompleteReply<T>;
 
-interface Facts<T> {
+interface CompleteReply<T> {
   readonly answer: ModelAnswer;
   readonly usage: readonly ProviderUsage[];
   readonly retries: number;
@@ -36,14 +38,18 @@ interface Asking<T> {
 }
 
 /** Asks for a text. */
-export function askForText(context: NodeContext, request: ModelRequest): Promise<Heard<string>> {
+export function askForText(context: NodeContext, request: ModelRequest): Promise<ModelReply<string>> {
   const rounds = new Rounds(context);
   const mailbox = new Mailbox(context, rounds);
   return ask(context, request, { rounds, mailbox, judge: async ({ content }) => ({ data: content }) });
 }
 
 /** Asks for JSON that matches a schema, until it does or the limit is reached; the node fails if none matches. */
-export function askForData(context: NodeContext, request: ModelRequest, schema: JsonObject): Promise<Heard<unknown>> {
+export function askForData(
+  context: NodeContext,
+  request: ModelRequest,
+  schema: JsonObject,
+): Promise<ModelReply<unknown>> {
   const rounds = new Rounds(context);
   const isAnswer = async (value: unknown) => (await context.schemas.validate(schema, value)).length === 0;
   const mailbox = new Mailbox(context, rounds, isAnswer);
@@ -58,11 +64,11 @@ export async function askForJson(
   schema: JsonObject,
 ): Promise<{ readonly data: unknown }> {
   const judge: Judge<unknown> = (answer, asked) => judgeJson(context, answer, asked, schema);
-  const heard = await ask(context, { ...request, outputSchema: schema }, { rounds: new Rounds(context), judge });
-  return (heard as Facts<unknown>).said as { readonly data: unknown };
+  const reply = await ask(context, { ...request, outputSchema: schema }, { rounds: new Rounds(context), judge });
+  return (reply as CompleteReply<unknown>).said as { readonly data: unknown };
 }
 
-async function ask<T>(context: NodeContext, request: ModelRequest, asking: Asking<T>): Promise<Heard<T>> {
+async function ask<T>(context: NodeContext, request: ModelRequest, asking: Asking<T>): Promise<ModelReply<T>> {
   const { rounds, mailbox, judge } = asking;
   const usage: ProviderUsage[] = [];
   let asked = mailbox ? withMessages(request, mailbox.brief(request.messages ?? [])) : request;

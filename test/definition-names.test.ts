@@ -4,8 +4,8 @@ import { defineNode } from '../src/build/define-node.ts';
 import { nodeTypeOf } from '../src/build/own-node.ts';
 import { capabilities } from '../src/capabilities/index.ts';
 import { readConfig } from '../src/config.ts';
-import { definitionDoubts } from '../src/engine/definition/doubts.ts';
 import { unknownNames } from '../src/engine/definition/names.ts';
+import { definitionWarnings } from '../src/engine/definition/warnings.ts';
 import type { WorkflowDefinition, WorkflowNode } from '../src/protocol/running/workflows.ts';
 import { catalogOf } from '../src/runtime/catalog.ts';
 import { connection, edge, expression, fixed, node, variable, workflow } from './support/definitions.ts';
@@ -22,10 +22,10 @@ const leaving = (source: WorkflowNode, text: string): WorkflowDefinition =>
     DECLARED,
   );
 const found = (definition: WorkflowDefinition) => {
-  const { problems, doubts } = unknownNames(definition, catalog);
-  return { problems: problems.map(({ message }) => message), doubts: doubts.map(({ message }) => message) };
+  const { problems, warnings } = unknownNames(definition, catalog);
+  return { problems: problems.map(({ message }) => message), warnings: warnings.map(({ message }) => message) };
 };
-const NOTHING = { problems: [], doubts: [] };
+const NOTHING = { problems: [], warnings: [] };
 const count = node('count', 'core.flow.limit', { config: { count: 1 }, inputs: { array: fixed([]) } });
 
 describe('a name in an expression', () => {
@@ -46,16 +46,16 @@ describe('a name in an expression', () => {
     ['nodes.b.x', 'Unknown node "b". Did you mean "a"?'],
     ['nodes.a.y', 'The node "a" has no output "y". It has x.'],
   ])('that nothing has is a problem: %s', (text, message) => {
-    expect(found(only(text))).toEqual({ problems: [message], doubts: [] });
+    expect(found(only(text))).toEqual({ problems: [message], warnings: [] });
   });
 
   it.each(['has(variables.plan)', '"plan" in inputs', 'variables.?plan.orValue("free")'])(
-    'that the author asks for carefully is a doubt: %s',
-    (text) => expect(found(only(text))).toMatchObject({ problems: [], doubts: [expect.stringMatching(/"plan"/)] }),
+    'that the author asks for carefully is a warning: %s',
+    (text) => expect(found(only(text))).toMatchObject({ problems: [], warnings: [expect.stringMatching(/"plan"/)] }),
   );
 
-  it('is a doubt in a definition that declares nothing, because its runs may be given any input', () => {
-    expect(found(only('variables.plan', {}))).toMatchObject({ problems: [], doubts: [expect.any(String)] });
+  it('is a warning in a definition that declares nothing, because its runs may be given any input', () => {
+    expect(found(only('variables.plan', {}))).toMatchObject({ problems: [], warnings: [expect.any(String)] });
   });
 
   it('may be that of a variable which a node sets', () => {
@@ -81,15 +81,15 @@ describe('an output', () => {
     expect(found(leaving(count, text)).problems).toEqual([expect.stringMatching(message)]);
   });
 
-  it('that only an answer could bring is doubted, and not judged where anything may be answered', () => {
+  it('that only an answer could contain is a warning, and not judged where anything may be answered', () => {
     const asking = (typeId: string, config = {}) =>
       found(leaving(node('ask', typeId, { config }), 'output.whatever == 1'));
-    const doubted = {
+    const warned = {
       problems: [],
-      doubts: [expect.stringMatching(/no output "whatever".* only if an answer brings it/)],
+      warnings: [expect.stringMatching(/no output "whatever".* only if an answer contains it/)],
     };
-    expect(asking('core.approvalGate')).toEqual(doubted);
-    expect(asking('core.openwop.governance.approvalGate', { requiredRole: 'owner' })).toEqual(doubted);
+    expect(asking('core.approvalGate')).toEqual(warned);
+    expect(asking('core.openwop.governance.approvalGate', { requiredRole: 'owner' })).toEqual(warned);
     expect(asking('core.interrupt', { kind: 'external-event', data: {} })).toEqual(NOTHING);
   });
 
@@ -104,7 +104,7 @@ describe('an output', () => {
     const to = (isOptional: boolean) =>
       found(workflow([count, node('b', 'core.identity', { inputs: { x: connection('count', 'sum', isOptional) } })]));
     expect(to(false).problems).toHaveLength(1);
-    expect(to(true)).toMatchObject({ problems: [], doubts: [expect.any(String)] });
+    expect(to(true)).toMatchObject({ problems: [], warnings: [expect.any(String)] });
   });
 });
 
@@ -113,9 +113,9 @@ describe('an input that a node cannot do without', () => {
   const greet = (inputs: WorkflowNode['inputs'] = {}) =>
     node('greet', 'core.openwop.data.string-format', { inputs: { ...inputs } });
 
-  it('is a doubt if nothing gives it', () => {
+  it('is a warning if nothing gives it', () => {
     const message = 'The node "greet" needs the input "template", and nothing gives it: the node fails.';
-    expect(found(workflow([first, greet()], [edge('first', 'greet')]))).toEqual({ problems: [], doubts: [message] });
+    expect(found(workflow([first, greet()], [edge('first', 'greet')]))).toEqual({ problems: [], warnings: [message] });
   });
 
   it('may come from a port or an edge', () => {
@@ -127,7 +127,7 @@ describe('an input that a node cannot do without', () => {
   it('may come from the run if the node is the first of it', () => {
     const declared = { variables: [{ name: 'template', type: 'string' as const }] };
     expect(found(workflow([greet()], [], declared))).toEqual(NOTHING);
-    expect(found(workflow([greet()])).doubts).toEqual([expect.stringMatching(/unless the run is given one/)]);
+    expect(found(workflow([greet()])).warnings).toEqual([expect.stringMatching(/unless the run is given one/)]);
   });
 });
 
@@ -150,15 +150,15 @@ describe('the ports of a node of your own', () => {
     expect(problem?.message).toBe('The node "price" has no output "cent". It has cents.');
     const [misspelt] = problemsOf('true', { nett: fixed(1) }).problems;
     expect(misspelt?.message).toMatch(/has no input "nett".*Did you mean "net"\?/);
-    expect(problemsOf('true', {}).doubts.map(({ message }) => message)).toEqual([
+    expect(problemsOf('true', {}).warnings.map(({ message }) => message)).toEqual([
       expect.stringMatching(/needs the input "net"/),
     ]);
   });
 });
 
-describe('doubts', () => {
+describe('warnings', () => {
   const messages = (definition: WorkflowDefinition) =>
-    definitionDoubts(definition, catalog).map(({ path, message }) => `${path}: ${message}`);
+    definitionWarnings(definition, catalog).map(({ path, message }) => `${path}: ${message}`);
 
   it('tell of a node that nothing leads to, and of one behind a disabled node', () => {
     const nodes = [node('a', 'core.noop', { disabled: true }), node('b'), node('c')];
@@ -184,8 +184,8 @@ describe('a definition with thousands of unknown names', () => {
     const names = Array.from({ length: 5_000 }, (_, index) => `x${String(index).padStart(39, 'y')}`);
     const inputs = Object.fromEntries(names.map((name) => [name, variable(`${name}z`)]));
     const variables = names.map((name) => ({ name, type: 'string' as const }));
-    const { doubts } = found(workflow([node('a', 'core.identity', { inputs })], [], { variables }));
-    expect(doubts).toHaveLength(20);
-    expect(doubts[0]).toContain('Did you mean');
+    const { warnings } = found(workflow([node('a', 'core.identity', { inputs })], [], { variables }));
+    expect(warnings).toHaveLength(20);
+    expect(warnings[0]).toContain('Did you mean');
   });
 });

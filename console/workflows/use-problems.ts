@@ -7,7 +7,7 @@ import { client } from '../api/client.ts';
 import { loaded } from '../parts/loaded.ts';
 import type { Draft } from './draft.ts';
 
-/** What is wrong or doubtful about a draft. */
+/** The problems and warnings of a draft. */
 export interface Finding {
   readonly path: string;
   readonly message: string;

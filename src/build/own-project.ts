@@ -3,7 +3,7 @@ import { hostCaller } from '../capabilities/host-caller.ts';
 import type { Caller } from '../capabilities/request.ts';
 import { Workflows } from '../capabilities/running/workflows/door.ts';
 import { completeWorkflow } from '../engine/definition/complete.ts';
-import { definitionDoubts } from '../engine/definition/doubts.ts';
+import { definitionWarnings } from '../engine/definition/warnings.ts';
 import { validator } from '../http/validation.ts';
 import { isRefusal, type Refusal } from '../protocol/errors.ts';
 import { AuthoredWorkflow } from '../protocol/running/workflows.ts';
@@ -48,8 +48,8 @@ async function register(
   const whole = completeWorkflow(workflow);
   const outcome = await perform(runtime, () => workflows.registerShared(whole, { servedFor }));
   if (isRefusal(outcome)) throw new ProjectProblem(problemsOf({ workflow: whole, file }, outcome));
-  for (const doubt of definitionDoubts(whole, runtime.catalog)) {
-    runtime.log.warn({}, lineOf({ workflow: whole, file }, doubt));
+  for (const warning of definitionWarnings(whole, runtime.catalog)) {
+    runtime.log.warn({}, lineOf({ workflow: whole, file }, warning));
   }
 }
 

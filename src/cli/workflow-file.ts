@@ -4,7 +4,7 @@ import { triggersOf } from '../capabilities/starting/schedules/door.ts';
 import { declaredTriggers } from '../capabilities/starting/triggers/door.ts';
 import { readConfig } from '../config.ts';
 import { completeWorkflow } from '../engine/definition/complete.ts';
-import { definitionDoubts } from '../engine/definition/doubts.ts';
+import { definitionWarnings } from '../engine/definition/warnings.ts';
 import { validator } from '../http/validation.ts';
 import { isRefusal } from '../protocol/errors.ts';
 import { AuthoredWorkflow, type WorkflowDefinition } from '../protocol/running/workflows.ts';
@@ -14,7 +14,7 @@ import { localSchemaValidator } from '../runtime/validation/schema-validator.ts'
 import { findSecret } from '../system/redaction.ts';
 import { readTextFile } from './values.ts';
 
-/** A problem or a doubt: the place (field path, or line and column) and the message. */
+/** A problem or a warning: the place (field path, or line and column) and the message. */
 export interface Finding {
   readonly path: string;
   readonly message: string;
@@ -57,7 +57,7 @@ export async function checkDefinition(
     ...triggerProblems(definition),
     ...(secret === undefined ? [] : [{ path: secret, message: 'looks like a secret; refer to it by name instead' }]),
   ];
-  return { problems, warnings: problems.length > 0 ? [] : definitionDoubts(definition, catalog) };
+  return { problems, warnings: problems.length > 0 ? [] : definitionWarnings(definition, catalog) };
 }
 
 function triggerProblems(definition: WorkflowDefinition): readonly Finding[] {

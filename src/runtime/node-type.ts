@@ -46,7 +46,7 @@ export interface NodeType {
   schemas?(config: JsonObject): readonly SchemaAt[];
   /** Every output that a node can have, so that a misspelt one is found; absent if the config or an answer decides. */
   outputs?(node: Pick<WorkflowNode, 'config' | 'inputs'>): readonly string[];
-  /** The outputs that a node usually has, where whoever answers it may add others: another name is doubted. */
+  /** The outputs that a node usually has, where whoever answers it may add others: another name gets a warning. */
   usualOutputs?(node: Pick<WorkflowNode, 'config'>): readonly string[] | undefined;
   /** The input ports that nodes of this type read, so that a misspelt one is found; absent if they may read any. */
   readonly inputs?: readonly string[];

@@ -68,14 +68,14 @@ export async function openClient(
   const { servers } = link;
   const server = await servers.chosen();
   const client = new pg.Client({ ...link.client, ...overrides, connectionString: server.url });
-  const doubt = (): void => servers.doubt(server);
-  client.on('error', doubt);
-  client.on('end', doubt);
+  const suspect = (): void => servers.suspect(server);
+  client.on('error', suspect);
+  client.on('end', suspect);
   try {
     await client.connect();
     await beginSession(link, client, session);
   } catch (error) {
-    doubt();
+    suspect();
     client.end().catch(() => {});
     throw error;
   }
@@ -130,7 +130,7 @@ export class Readers {
     try {
       return await this.#poolOf(server).query(query);
     } catch (error) {
-      if (isNotNow(error)) servers.doubt(server);
+      if (isNotNow(error)) servers.suspect(server);
       throw error;
     }
   }

@@ -44,7 +44,7 @@ export class Servers {
   readonly #clock: Clock;
   readonly #onMove: ((to: DatabaseServer) => void)[] = [];
   #current: DatabaseServer;
-  #isDoubted: boolean;
+  #isSuspect: boolean;
   /** What was chosen last: servers that are behind it are not chosen any more. */
   #standing: Standing = { timeline: 0 };
   #search: Promise<DatabaseServer> | undefined;
@@ -54,7 +54,7 @@ export class Servers {
     this.#settings = { ...settings, connectionTimeoutMillis: connectTimeoutMs, query_timeout: connectTimeoutMs };
     this.#clock = clock;
     this.#current = servers[0]!;
-    this.#isDoubted = servers.length > 1;
+    this.#isSuspect = servers.length > 1;
   }
 
   /** Calls the listener whenever another server is chosen than before. */
@@ -63,13 +63,13 @@ export class Servers {
   }
 
   /** Whether the chosen server may have been replaced; then connections to it are not to be read from. */
-  get isDoubted(): boolean {
-    return this.#isDoubted;
+  get isSuspect(): boolean {
+    return this.#isSuspect;
   }
 
   /** The server to connect to. However many ask, there is one search at a time. */
   chosen(): Promise<DatabaseServer> {
-    if (!this.#isDoubted) return Promise.resolve(this.#current);
+    if (!this.#isSuspect) return Promise.resolve(this.#current);
     this.#search ??= this.#find().finally(() => {
       this.#search = undefined;
     });
@@ -77,8 +77,8 @@ export class Servers {
   }
 
   /** To be called when a connection to a server failed: it may have been replaced. */
-  doubt(server: DatabaseServer): void {
-    if (server === this.#current) this.#isDoubted = this.#servers.length > 1;
+  suspect(server: DatabaseServer): void {
+    if (server === this.#current) this.#isSuspect = this.#servers.length > 1;
   }
 
   async #find(): Promise<DatabaseServer> {
@@ -93,7 +93,7 @@ export class Servers {
     const hasMoved = best.server !== this.#current;
     this.#standing = best;
     this.#current = best.server;
-    this.#isDoubted = false;
+    this.#isSuspect = false;
     if (hasMoved) for (const listener of this.#onMove) listener(best.server);
     return best.server;
   }

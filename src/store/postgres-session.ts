@@ -59,7 +59,7 @@ export class Session {
 
   /** Whether there is a connection to the server that takes writes, as far as anybody knows. */
   get isOpen(): boolean {
-    return this.#connection !== undefined && !this.#link.servers.isDoubted;
+    return this.#connection !== undefined && !this.#link.servers.isSuspect;
   }
 
   async close(): Promise<void> {

@@ -14,7 +14,7 @@ import {
 import { expectRefusal } from '../support/envelope.ts';
 import { onOneStore } from '../support/stores.ts';
 
-/** What an author may get wrong: mistakes are refused, doubts are warnings in the answer. */
+/** What an author may get wrong: mistakes are refused, oddities are warnings in the answer. */
 
 const DECLARED = { variables: [{ name: 'plan', type: 'string' as const, defaultValue: 'pro' }] };
 const branch = (text: string) =>
@@ -57,7 +57,7 @@ onOneStore('typos', (host) => {
     ]);
   });
 
-  it('an output of a gate that no answer has to bring is doubted', async () => {
+  it('an output of a gate that answers may lack gets a warning', async () => {
     const condition = { type: 'expression' as const, expression: 'output.acton == "accept"' };
     const gated = workflow([node('a', 'core.approvalGate'), node('b')], [edge('a', 'b', { condition })]);
     const { status, body } = await api().post(WORKFLOWS, gated);
@@ -67,7 +67,7 @@ onOneStore('typos', (host) => {
     ]);
   });
 
-  it('an input that is almost one that the node lacks is refused; another that it does not read, and a missing one, are doubted', async () => {
+  it('an input that is almost one that the node lacks is refused; another that it does not read, and a missing one, get a warning', async () => {
     const parse = (inputs: WorkflowNode['inputs']) => workflow([node('a', 'core.openwop.data.json-parse', { inputs })]);
     const refused = await api().post(WORKFLOWS, parse({ txet: fixed('1') }));
     expectRefusal(refused, 422, 'validation_error');
@@ -77,10 +77,10 @@ onOneStore('typos', (host) => {
         message: expect.stringContaining('Did you mean "text"?'),
       }),
     ]);
-    const doubted = await api().post(WORKFLOWS, parse({ text: fixed('1'), txet: fixed('1'), other: fixed(2) }));
-    expect(doubted.status).toBe(201);
+    const warned = await api().post(WORKFLOWS, parse({ text: fixed('1'), txet: fixed('1'), other: fixed(2) }));
+    expect(warned.status).toBe(201);
     const told = (body: { warnings: { path: string }[] }) => body.warnings.map(({ path }) => path);
-    expect(told(doubted.body)).toEqual(['nodes[0].inputs.txet', 'nodes[0].inputs.other']);
+    expect(told(warned.body)).toEqual(['nodes[0].inputs.txet', 'nodes[0].inputs.other']);
     const delivered = await api().post(
       WORKFLOWS,
       workflow(
@@ -92,7 +92,7 @@ onOneStore('typos', (host) => {
     expect(told(delivered.body)).toEqual(['nodes[1].inputs', 'edges[0].targetInput']);
   });
 
-  it('doubts do not refuse; they are in the answer, also to a replacement', async () => {
+  it('warnings do not refuse; they are in the answer, also to a replacement', async () => {
     const definition = workflow(
       [
         node('a', 'core.subWorkflow', { config: { workflowId: unique('ghost') } }),

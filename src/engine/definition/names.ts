@@ -6,22 +6,22 @@ import { type NodeCatalog, PROBLEMS_MAX, type Problem } from './check.ts';
 
 /** What a definition refers to by a name that nothing has. */
 interface UnknownNames {
-  /** What cannot be meant: the run would fail there, or silently take another branch. */
+  /** What cannot be intended: the run would fail there, or silently take another branch. */
   readonly problems: readonly Problem[];
-  /** What may be meant, such as an input that the definition does not declare. */
-  readonly doubts: readonly Problem[];
+  /** What may be intended, such as an input that the definition does not declare. */
+  readonly warnings: readonly Problem[];
 }
 
 /**
  * Finds unknown variables, nodes, inputs and outputs in expressions, conditions, connections, edges and ports, up to
  * PROBLEMS_MAX of each kind. The definition must have no other problem. A run may be given inputs that its definition
- * does not declare, so in a definition without any declared variable an unknown one is a doubt.
+ * does not declare, so in a definition without any declared variable an unknown one is a warning.
  */
 export function unknownNames(definition: WorkflowDefinition, catalog: NodeCatalog): UnknownNames {
   const search = new Search(definition, catalog);
   definition.nodes.forEach((node, index) => void search.inNode(node, `nodes[${index}]`));
   definition.edges.forEach((edge, index) => void search.inEdge(edge, `edges[${index}]`));
-  return { problems: search.problems.items, doubts: search.doubts.items };
+  return { problems: search.problems.items, warnings: search.warnings.items };
 }
 
 type Place = Pick<Problem, 'path' | 'nodeId'>;
@@ -57,7 +57,7 @@ class NamesOf {
 
 class Search {
   readonly problems = new Findings();
-  readonly doubts = new Findings();
+  readonly warnings = new Findings();
   readonly #catalog: NodeCatalog;
   readonly #inputs: NamesOf;
   readonly #outputs: NamesOf;
@@ -109,7 +109,7 @@ class Search {
     }
     const outputs = this.#outputs.of(source) ?? this.#usualOutputs.of(source);
     if (sourceOutput === undefined || sourceOutput === 'output' || !outputs || outputs.has(sourceOutput)) return;
-    this.doubts.add(
+    this.warnings.add(
       { path: `${path}.sourceOutput` },
       () => `${noOutput(sourceNodeId, sourceOutput, outputs)} All its outputs are delivered instead.`,
     );
@@ -124,7 +124,7 @@ class Search {
       const name = port.variableName;
       if (this.#variables.has(name) || this.#channels.has(name)) return;
       const otherwise = port.optional ? 'the input is left out' : 'the node fails';
-      this.doubts.add(place, () => `${unknown('variable', name, this.#variables)} Without it ${otherwise}.`);
+      this.warnings.add(place, () => `${unknown('variable', name, this.#variables)} Without it ${otherwise}.`);
     }
   }
 
@@ -145,8 +145,8 @@ class Search {
     if (known.has(name)) return;
     const isChannel = this.#channels.has(name);
     const hint = isChannel ? `It is a channel: read it with an input of type variable.` : 'Declare it under variables.';
-    const isDoubt = isGuarded || (this.#declared.size === 0 && !isChannel);
-    const found = isDoubt ? this.doubts : this.problems;
+    const isWarning = isGuarded || (this.#declared.size === 0 && !isChannel);
+    const found = isWarning ? this.warnings : this.problems;
     found.add(place, () => `${unknown('variable', name, known)} ${hint}`);
   }
 
@@ -154,7 +154,7 @@ class Search {
     const outputs = this.#outputs.of(node);
     if (!outputs) this.#usualOutput(node, name, place);
     if (!outputs || outputs.has(name)) return;
-    const found = isGuarded ? this.doubts : this.problems;
+    const found = isGuarded ? this.warnings : this.problems;
     found.add(place, () => noOutput(node.id, name, outputs));
   }
 
@@ -162,7 +162,7 @@ class Search {
   #usualOutput(node: WorkflowNode, name: string, place: Place): void {
     const usual = this.#usualOutputs.of(node);
     if (!usual || usual.has(name)) return;
-    this.doubts.add(place, () => `${noOutput(node.id, name, usual)} It is there only if an answer brings it.`);
+    this.warnings.add(place, () => `${noOutput(node.id, name, usual)} It exists only if an answer contains it.`);
   }
 
   /** An input that is almost the name of one that is missing is meant to be that one; another is not used. */
@@ -172,7 +172,7 @@ class Search {
     const missing = [...known].filter((name) => !Object.hasOwn(node.inputs, name) && !this.#isDelivered(node, name));
     const meant = nearest(port, missing);
     const remark = () => noInput(node.id, port, known);
-    if (meant === undefined) this.doubts.add(place, () => `${remark()} It is not used.`);
+    if (meant === undefined) this.warnings.add(place, () => `${remark()} It is not used.`);
     else this.problems.add(place, () => `${remark()} Did you mean ${JSON.stringify(meant)}?`);
   }
 
@@ -183,7 +183,7 @@ class Search {
       if (Object.hasOwn(node.inputs, port) || this.#isDelivered(node, port)) continue;
       if (isFirst && this.#declared.has(port)) continue;
       const otherwise = isFirst ? 'unless the run is given one, the node fails' : 'the node fails';
-      this.doubts.add(
+      this.warnings.add(
         { path: `${path}.inputs`, nodeId: node.id },
         () =>
           `The node ${JSON.stringify(node.id)} needs the input ${JSON.stringify(port)}, and nothing gives it: ${otherwise}.`,
@@ -198,7 +198,7 @@ class Search {
   #delivery(target: WorkflowNode, port: string | undefined, path: string): void {
     const known = this.#inputs.of(target);
     if (port === undefined || port === 'input' || !known || known.has(port)) return;
-    this.doubts.add({ path }, () => `${noInput(target.id, port, known)} What the edge delivers is not used.`);
+    this.warnings.add({ path }, () => `${noInput(target.id, port, known)} What the edge delivers is not used.`);
   }
 }
 

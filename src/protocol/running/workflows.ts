@@ -343,7 +343,7 @@ export const WorkflowSummary = Type.Object(
     updatedAt: Timestamp,
     warnings: Optional(
       Type.Array(WorkflowWarning, {
-        description: 'Doubts about the definition; only in the answer to its registration',
+        description: 'Warnings about the definition; only in the answer to its registration',
       }),
     ),
   },

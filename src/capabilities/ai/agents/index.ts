@@ -1,16 +1,16 @@
 import { defineCapability } from '../../capability.ts';
 import { Storage } from '../../integrations/storage/door.ts';
 import { bindRoutes } from '../../request.ts';
-import { WorkflowDoubts } from '../../running/workflows/door.ts';
+import { WorkflowWarnings } from '../../running/workflows/door.ts';
 import { Models } from '../models/door.ts';
 import { Packs } from '../packs/door.ts';
 import { Agents } from './door.ts';
-import { unknownAgents } from './doubts.ts';
 import { AGENT_NODES } from './nodes.ts';
 import { FAN_OUT, TURNS_MAX } from './orchestration.ts';
 import { routes } from './routes.ts';
 import { AgentService } from './service.ts';
 import { hostTools } from './tools.ts';
+import { unknownAgents } from './warnings.ts';
 
 const LIVE = { supported: true, structuredOutput: true, confidenceEscalation: true, sources: ['workflow-node'] };
 
@@ -64,7 +64,7 @@ export const agents = defineCapability({
       }),
       routes: bindRoutes(routes, { agents: service }),
       seams: { agent: service.seam },
-      extensions: [WorkflowDoubts.of(unknownAgents(host.runtime, needs))],
+      extensions: [WorkflowWarnings.of(unknownAgents(host.runtime, needs))],
       tools: hostTools(host.runtime, needs.storage),
     };
   },

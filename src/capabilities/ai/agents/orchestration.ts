@@ -151,8 +151,8 @@ class Dispatch {
       const supervision = await this.#decision(turn, workers.reports);
       if ('outcome' in supervision) return supervision.outcome;
       const { decision } = supervision;
-      const doubted = this.#escalate(decision, turn);
-      if (doubted) return doubted;
+      const escalated = this.#escalate(decision, turn);
+      if (escalated) return escalated;
       if (decision.kind === 'terminate') return end(workers);
       const waiting =
         decision.kind === 'ask-user' ? this.#ask(decision.prompt) : await workers.send(turn, decision.nextWorkerIds);

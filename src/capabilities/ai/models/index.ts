@@ -1,15 +1,15 @@
 import type { EventType } from '../../../protocol/running/events.ts';
 import { defineCapability } from '../../capability.ts';
 import { bindRoutes } from '../../request.ts';
-import { WorkflowDoubts } from '../../running/workflows/door.ts';
+import { WorkflowWarnings } from '../../running/workflows/door.ts';
 import { ATTEMPTS_MAX } from '../envelopes/door.ts';
 import { Models } from './door.ts';
-import { unknownModels } from './doubts.ts';
 import { MODEL_NODES } from './nodes.ts';
 import { routes } from './routes.ts';
 import { ModelService } from './service.ts';
 import { modelSettings } from './settings.ts';
 import { LONGER_BY } from './structured.ts';
+import { unknownModels } from './warnings.ts';
 
 /** The events that tell how reliable the answers of models are, as discovery lists them. */
 const RELIABILITY_EVENTS: readonly EventType[] = [
@@ -56,7 +56,7 @@ export const models = defineCapability({
       }),
       routes: bindRoutes(routes, { models: service }),
       seams: { model: service.seam },
-      extensions: [WorkflowDoubts.of(unknownModels(service))],
+      extensions: [WorkflowWarnings.of(unknownModels(service))],
       stanceOf: service.stanceOf,
       prepare: () => service.prepare(),
     };

@@ -2,15 +2,15 @@ import { PROMPT_KINDS, TEMPLATE_TEXT_MAX } from '../../../protocol/ai/prompts.ts
 import { defineCapability } from '../../capability.ts';
 import { hostSettings } from '../../host-settings.ts';
 import { bindRoutes } from '../../request.ts';
-import { WorkflowDoubts } from '../../running/workflows/door.ts';
+import { WorkflowWarnings } from '../../running/workflows/door.ts';
 import { joinSettings } from '../../settings.ts';
 import { Audit } from '../../trust/audit/door.ts';
 import { Prompts } from './door.ts';
-import { unknownPrompts } from './doubts.ts';
 import { PROMPT_TABLES } from './records.ts';
 import { routes } from './routes.ts';
 import { LIBRARY_ID, PromptService } from './service.ts';
 import { promptSettings } from './settings.ts';
+import { unknownPrompts } from './warnings.ts';
 
 /** The prompt library: templates with names and immutable versions, shared by nodes and rendered by one function. */
 export const prompts = defineCapability({
@@ -41,7 +41,7 @@ export const prompts = defineCapability({
       }),
       routes: bindRoutes(routes, { prompts: service }),
       seams: { prompts: service.findForRun },
-      extensions: [WorkflowDoubts.of(unknownPrompts(service))],
+      extensions: [WorkflowWarnings.of(unknownPrompts(service))],
     };
   },
 });

@@ -1,11 +1,11 @@
 import type { Credential } from '../../../runtime/effects/credentials.ts';
 import { httpSeam } from '../../../runtime/effects/http.ts';
 import { defineCapability } from '../../capability.ts';
-import { WorkflowDoubts } from '../../running/workflows/door.ts';
+import { WorkflowWarnings } from '../../running/workflows/door.ts';
 import { storageTenants } from '../../storage-tenant.ts';
-import { refusedUrls } from './doubts.ts';
 import { HTTP_BYTES_MAX, HTTP_METHODS, HTTP_TIMEOUT_MAX_MS, httpFetch } from './nodes.ts';
 import { httpClientSettings, TENANT_SECRETS } from './settings.ts';
+import { refusedUrls } from './warnings.ts';
 
 /** HTTP requests of workflows, through the egress guard. */
 export const httpClient = defineCapability({
@@ -24,7 +24,7 @@ export const httpClient = defineCapability({
       // Workflows name what the operator has stored for their tenant, and the host fills it in.
       ...(credentials.length > 0 ? { secrets: TENANT_SECRETS } : {}),
     }),
-    extensions: [WorkflowDoubts.of(refusedUrls(egress))],
+    extensions: [WorkflowWarnings.of(refusedUrls(egress))],
     seams: { http: httpSeam(egress, clock, credentials.map(forTestKeysToo)) },
   }),
 });

@@ -39,8 +39,8 @@ export class TrialService {
 
   async start(caller: Caller, request: TrialRequest): Promise<Change<StartedRun> | Refusal> {
     const definition = definitionOf(request);
-    const doubts = await this.#needs.workflows.validate(caller, definition);
-    if (isRefusal(doubts)) return doubts;
+    const warnings = await this.#needs.workflows.validate(caller, definition);
+    if (isRefusal(warnings)) return warnings;
     const body = JSON.stringify(definition);
     const owner = runsOwner(caller.subject.tenant, 'trial', this.#runtime.ids.next('trial-'));
     const workflow = { owner, plan: makePlan(definition, VERSION) };

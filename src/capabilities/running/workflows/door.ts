@@ -6,11 +6,11 @@ import type { NodeType } from '../../../runtime/node-type.ts';
 import type { WorkflowCursor } from '../../../store/definitions.ts';
 import { door, extensionPoint } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
-import type { WorkflowDoubt } from './doubts.ts';
 import type { SharedRegistration } from './rules.ts';
+import type { WorkflowCheck } from './warnings.ts';
 
-export { doubtsOfNodes, type WorkflowDoubt } from './doubts.ts';
 export { refuseProblems } from './rules.ts';
+export { nodeWarnings, type WorkflowCheck } from './warnings.ts';
 
 /** Registering, reading and removing workflow definitions. */
 export interface Workflows {
@@ -18,7 +18,7 @@ export interface Workflows {
   find(caller: Caller, workflowId: string): Promise<RegisteredWorkflow | undefined>;
   /** Workflows that the caller may run, most recently changed first. */
   list(caller: Caller, after: WorkflowCursor, limit: number): Promise<RegisteredWorkflow[]>;
-  /** What registering the definition would be refused for, or what is doubtful about it. Nothing is stored. */
+  /** What registering the definition would be refused for, or the warnings that it would get. Nothing is stored. */
   validate(caller: Caller, definition: WorkflowDefinition): Promise<readonly WorkflowWarning[] | Refusal>;
   /** The versions of the workflow that `find` returns, newest first and before a number. */
   versions(caller: Caller, workflowId: string, before: number, limit: number): Promise<StoredVersion[] | undefined>;
@@ -54,7 +54,7 @@ export interface RegisteredWorkflow {
   /** Every tenant may run it, none may change it. */
   readonly isShared: boolean;
   readonly updatedAt: number;
-  /** What was doubtful about it when it was registered just now. */
+  /** The warnings of its registration, if it was registered just now. */
   readonly warnings?: readonly WorkflowWarning[];
 }
 
@@ -77,7 +77,7 @@ export type WorkflowCompanion = (
 ) => Promise<Change<unknown> | Refusal>;
 
 /** Where capabilities add warnings to the answer of a registration. */
-export const WorkflowDoubts = extensionPoint<WorkflowDoubt>('workflows.doubts');
+export const WorkflowWarnings = extensionPoint<WorkflowCheck>('workflows.warnings');
 
 /** What is known about the nodes of a definition whose types are not part of the host. */
 export interface OtherNodes {

@@ -35,10 +35,9 @@ import {
   ServedWorkflows,
   type StoredVersion,
   WorkflowCompanions,
-  WorkflowDoubts,
   type Workflows,
+  WorkflowWarnings,
 } from './door.ts';
-import { warningsFor } from './doubts.ts';
 import {
   auditActionOf,
   checkRegistration,
@@ -47,6 +46,7 @@ import {
   type Versioning,
   versionOf,
 } from './rules.ts';
+import { warningsFor } from './warnings.ts';
 
 /** What workflows need of other capabilities. */
 interface WorkflowNeeds {
@@ -92,8 +92,8 @@ export class WorkflowService implements Workflows {
     const refusal =
       (await checkRegistration(definition, { catalog, schemas: schemas.of(tenant) })) ?? refuseProblems(problems);
     if (refusal) return refusal;
-    const doubts = this.#host.extensions(WorkflowDoubts);
-    return warningsFor(definition, caller.subject, { runtime: { catalog, store }, doubts });
+    const checks = this.#host.extensions(WorkflowWarnings);
+    return warningsFor(definition, caller.subject, { runtime: { catalog, store }, checks });
   }
 
   async versions(

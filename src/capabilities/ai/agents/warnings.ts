@@ -3,10 +3,10 @@ import type { Runtime } from '../../../runtime/runtime.ts';
 import { findTool } from '../../../runtime/tools.ts';
 import type { Visibility } from '../../../store/log.ts';
 import { withTimeout } from '../../../system/clock.ts';
-import { doubtsOfNodes, type WorkflowDoubt } from '../../running/workflows/door.ts';
+import { nodeWarnings, type WorkflowCheck } from '../../running/workflows/door.ts';
 import type { Packs } from '../packs/door.ts';
 
-/** How long an author waits for a tool's server; a tool that it does not tell of in time is no doubt. */
+/** How long an author waits for a tool's server; a tool that it does not list in time gets no warning. */
 const LOOK_MS = 1_000;
 const TOOLS_MAX = 128;
 /** More would make a misspelt name slow. */
@@ -16,13 +16,13 @@ const COMPARED_MAX = 500;
 export function unknownAgents(
   runtime: Pick<Runtime, 'tools' | 'clock'>,
   { packs }: { readonly packs: Pick<Packs, 'agent' | 'agents'> },
-): WorkflowDoubt {
+): WorkflowCheck {
   const isMissing = async (user: Visibility, name: string): Promise<boolean> => {
     const look = findTool(runtime.tools, user, name).then((tool) => ({ tool }));
     const seen = await withTimeout(runtime.clock, LOOK_MS, look);
     return seen !== undefined && seen.tool === undefined;
   };
-  /** The names of all tools that can be told in time. */
+  /** The names of all tools that are listed in time. */
   const toolNames = async (user: Visibility): Promise<string[]> => {
     const lists = await Promise.all(
       runtime.tools.map((source) => withTimeout(runtime.clock, LOOK_MS, source.list(user))),
@@ -30,7 +30,7 @@ export function unknownAgents(
     return lists.flatMap((tools) => (tools ?? []).map(({ name }) => name)).slice(0, COMPARED_MAX);
   };
   return (user, definition) =>
-    doubtsOfNodes(definition, async ({ typeId, config, agent }) => {
+    nodeWarnings(definition, async ({ typeId, config, agent }) => {
       const agentId = agent?.agentId ?? config.agentId;
       const isRun = typeId === 'core.agents.run';
       const named = isRun && Array.isArray(config.tools) ? config.tools.map(String).slice(0, TOOLS_MAX) : [];

@@ -1,12 +1,12 @@
 import { PROMPT_KINDS, parsePromptRef, promptRefText } from '../../../protocol/ai/prompts.ts';
 import { promptRefsOf } from '../../../runtime/prompts.ts';
-import { doubtsOfNodes, type WorkflowDoubt } from '../../running/workflows/door.ts';
+import { nodeWarnings, type WorkflowCheck } from '../../running/workflows/door.ts';
 import type { Prompts } from './door.ts';
 
 /** Prompts that nodes refer to and that no library of the author has; they may be added later. */
-export function unknownPrompts(prompts: Pick<Prompts, 'find'>): WorkflowDoubt {
+export function unknownPrompts(prompts: Pick<Prompts, 'find'>): WorkflowCheck {
   return (user, definition) =>
-    doubtsOfNodes(definition, async ({ config }) => {
+    nodeWarnings(definition, async ({ config }) => {
       const refs = PROMPT_KINDS.flatMap((kind) => promptRefsOf(config, kind)).flatMap(
         (ref) => parsePromptRef(ref) ?? [],
       );

@@ -3,22 +3,22 @@ import type { NodeCatalog, Problem } from './check.ts';
 import { unknownNames } from './names.ts';
 import { scheduledEdges } from './orchestration.ts';
 
-const DOUBTS_MAX = 20;
+const WARNINGS_MAX = 20;
 
 /** Rules under which a node starts although the nodes before it were skipped. */
 const UNMOVED: ReadonlySet<TriggerRule> = new Set(['all_complete', 'none_failed']);
 
-/** Lists what is allowed in a definition and yet probably not meant. The definition must have no problem. */
-export function definitionDoubts(definition: WorkflowDefinition, catalog: NodeCatalog): Problem[] {
+/** Lists what is allowed in a definition and but probably not intended. The definition must have no problem. */
+export function definitionWarnings(definition: WorkflowDefinition, catalog: NodeCatalog): Problem[] {
   return [
-    ...unknownNames(definition, catalog).doubts,
+    ...unknownNames(definition, catalog).warnings,
     ...unconnected(definition),
     ...unreachable(definition),
     ...emptyTemplates(definition),
-  ].slice(0, DOUBTS_MAX);
+  ].slice(0, WARNINGS_MAX);
 }
 
-/** A node without edges among connected ones starts with the run, which is seldom meant. */
+/** A node without edges among connected ones starts with the run, which is seldom intended. */
 function unconnected({ nodes, edges }: WorkflowDefinition): Problem[] {
   const connected = new Set(edges.flatMap(({ sourceNodeId, targetNodeId }) => [sourceNodeId, targetNodeId]));
   const message = 'No edge leads to or from this node, so it starts together with the run.';

@@ -1,11 +1,11 @@
 import type { Egress } from '../../../system/egress.ts';
-import { doubtsOfNodes, type WorkflowDoubt } from '../../running/workflows/door.ts';
+import { nodeWarnings, type WorkflowCheck } from '../../running/workflows/door.ts';
 import { httpFetch } from './nodes.ts';
 
 /** URLs that the way out would refuse today; the operator may allow them later. */
-export function refusedUrls(egress: Pick<Egress, 'problemWith'>): WorkflowDoubt {
+export function refusedUrls(egress: Pick<Egress, 'problemWith'>): WorkflowCheck {
   return (_user, definition) =>
-    doubtsOfNodes(definition, ({ typeId, config: { url } }) => {
+    nodeWarnings(definition, ({ typeId, config: { url } }) => {
       const problem = typeId === httpFetch.typeId ? egress.problemWith(String(url)) : undefined;
       return problem === undefined
         ? []

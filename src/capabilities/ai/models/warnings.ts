@@ -1,11 +1,11 @@
 import { nearest } from '../../../protocol/format/nearest.ts';
-import { doubtsOfNodes, type WorkflowDoubt } from '../../running/workflows/door.ts';
+import { nodeWarnings, type WorkflowCheck } from '../../running/workflows/door.ts';
 import type { Models } from './door.ts';
 
 /** Providers and models that nodes name and this host does not have; a run may name others. */
-export function unknownModels(models: Pick<Models, 'providers'>): WorkflowDoubt {
+export function unknownModels(models: Pick<Models, 'providers'>): WorkflowCheck {
   return (_user, definition) =>
-    doubtsOfNodes(definition, ({ typeId, config: { provider, model } }) => {
+    nodeWarnings(definition, ({ typeId, config: { provider, model } }) => {
       if (!/^core\.(ai|agents|orchestrator)\.|^vendor\.capstan\.judge$/.test(typeId)) return [];
       const { providers } = models;
       if (providers.length === 0) return [{ path: '.typeId', message: `This host has no model provider. ${HOW}` }];

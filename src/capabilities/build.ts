@@ -1,7 +1,7 @@
 import type { JsonObject } from '../protocol/format/json.ts';
 import type { OtherTypes } from '../runtime/catalog.ts';
 import type { RuntimeContributions } from '../runtime/create-runtime.ts';
-import type { StanceOf } from '../runtime/effects/model.ts';
+import type { PredictResponse } from '../runtime/effects/model.ts';
 import type { SeamDrivers } from '../runtime/effects/seams.ts';
 import type { AppendListener, HintListener } from '../runtime/hub.ts';
 import type { Reaction } from '../runtime/reaction.ts';
@@ -42,7 +42,7 @@ export class ContributionView implements Pick<Host, 'extensions' | 'forgetRun' |
       seams: Object.freeze(Object.assign({}, ...parts.map(({ seams = {} }) => seams)) as Partial<SeamDrivers>),
       previewSeams: parts.find((part) => part.previewSeams)?.previewSeams,
       tools: Object.freeze(parts.flatMap(({ tools = [] }) => tools)),
-      stanceOf: parts.find((part) => part.stanceOf)?.stanceOf ?? (() => undefined),
+      predictResponse: parts.find((part) => part.predictResponse)?.predictResponse ?? (() => undefined),
       otherTypes: parts.find((part) => part.otherTypes)?.otherTypes ?? (() => undefined),
       tracing: parts.find((part) => part.tracing)?.tracing,
     });
@@ -76,8 +76,8 @@ export class ContributionView implements Pick<Host, 'extensions' | 'forgetRun' |
     return this.#all.tools;
   }
 
-  get stanceOf(): StanceOf {
-    return this.#all.stanceOf;
+  get predictResponse(): PredictResponse {
+    return this.#all.predictResponse;
   }
 
   get otherTypes(): OtherTypes {

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../protocol/format/json.ts';
 import type { OtherTypes } from '../runtime/catalog.ts';
-import type { StanceOf } from '../runtime/effects/model.ts';
+import type { PredictResponse } from '../runtime/effects/model.ts';
 import type { SeamDrivers } from '../runtime/effects/seams.ts';
 import type { Executor } from '../runtime/executor.ts';
 import type { AppendListener, HintListener } from '../runtime/hub.ts';
@@ -108,8 +108,8 @@ export interface Contributions {
   readonly seams?: Partial<SeamDrivers>;
   /** The seams of preview runs. */
   readonly previewSeams?: SeamDrivers;
-  /** What models would do now, as far as that is known without asking them. */
-  readonly stanceOf?: StanceOf;
+  /** Predicts whether a model would answer or refuse, without asking it. */
+  readonly predictResponse?: PredictResponse;
   /** The implementation of node types that are not part of the host. */
   readonly otherTypes?: OtherTypes;
   /** Records traces. */

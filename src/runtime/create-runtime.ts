@@ -8,7 +8,7 @@ import type { Log } from '../system/log.ts';
 import { type Meter, NO_METER } from '../system/meter.ts';
 import { Watchdog } from '../system/watchdog.ts';
 import { catalogOf, type OtherTypes } from './catalog.ts';
-import type { StanceOf } from './effects/model.ts';
+import type { PredictResponse } from './effects/model.ts';
 import { type SeamDrivers, unprovidedSeam } from './effects/seams.ts';
 import { toolSeam } from './effects/tool-seam.ts';
 import { Hub, type HubListeners } from './hub.ts';
@@ -52,7 +52,7 @@ export interface RuntimeContributions extends HubListeners {
   readonly seams: Partial<SeamDrivers>;
   readonly previewSeams?: SeamDrivers | undefined;
   readonly tools: readonly ToolSource[];
-  readonly stanceOf: StanceOf;
+  readonly predictResponse: PredictResponse;
   readonly otherTypes: OtherTypes;
   readonly tracing?: Tracing | undefined;
 }
@@ -97,7 +97,7 @@ export function createRuntime({ contributed, nodes, weightOf, storage, ...parts 
     get previewSeams() {
       return contributed.previewSeams;
     },
-    stanceOf: (at) => contributed.stanceOf(at),
+    predictResponse: (at) => contributed.predictResponse(at),
     get tools() {
       return contributed.tools;
     },

@@ -7,7 +7,7 @@ import type { Log } from '../system/log.ts';
 import type { Meter } from '../system/meter.ts';
 import type { Watchdog } from '../system/watchdog.ts';
 import type { Catalog } from './catalog.ts';
-import type { StanceOf } from './effects/model.ts';
+import type { PredictResponse } from './effects/model.ts';
 import type { SeamDrivers } from './effects/seams.ts';
 import type { Hub } from './hub.ts';
 import type { KeyedMutex } from './keyed-mutex.ts';
@@ -49,7 +49,7 @@ export interface Runtime {
   /** The seams of preview runs: models are asked, everything else is only read. Undefined where nothing is previewed. */
   readonly previewSeams: SeamDrivers | undefined;
   /** A replay asks no model; it compares what the host knows of one with what the source recorded. */
-  readonly stanceOf: StanceOf;
+  readonly predictResponse: PredictResponse;
   /** Sources of the tools that agents may call. */
   readonly tools: readonly ToolSource[];
   /** The only way to the network: it enforces the host's egress rules. */

@@ -53,7 +53,7 @@ export async function openServiceHost(options: Options = {}): Promise<ServiceHos
       reactions: [],
       seams: {},
       tools: [],
-      stanceOf: () => undefined,
+      predictResponse: () => undefined,
       otherTypes: () => undefined,
       ...contributed,
     },

@@ -2,9 +2,9 @@ import { isObject, type JsonObject } from '../../protocol/format/json.ts';
 import type {
   ModelProvider,
   ModelResult,
+  PredictedResponse,
   ProviderCall,
   ProviderQuestion,
-  Stance,
 } from '../../runtime/effects/model.ts';
 import { answerWith } from '../../runtime/effects/scripted-model.ts';
 
@@ -48,7 +48,7 @@ export class ProgrammedModel implements ModelProvider {
   }
 
   /** What the next answer of the program is; nothing without one. */
-  stance(tenant: string, nodeId: string): Stance | undefined {
+  predictResponse(tenant: string, nodeId: string): PredictedResponse | undefined {
     const next = this.#programs.get(keyOf(tenant, nodeId))?.answers[0];
     return next && (isRefusal(next) ? 'refusal' : 'valid');
   }

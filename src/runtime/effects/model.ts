@@ -86,19 +86,19 @@ export interface ModelProvider {
   /** Never chosen as the default provider. */
   readonly isByNameOnly?: boolean;
   answer(question: ProviderQuestion, call: ProviderCall): Promise<ModelResult>;
-  /** What would come of the next question of a node, where that is known without asking. */
-  stance?(tenant: string, nodeId: string): Stance | undefined;
+  /** Whether the model would answer the next question of a node or refuse it; undefined if that is not known without asking. */
+  predictResponse?(tenant: string, nodeId: string): PredictedResponse | undefined;
 }
 
-/** Whether a model answers a question or refuses to. */
-export type Stance = 'valid' | 'refusal';
+/** Whether a model would answer a question or refuse to. */
+export type PredictedResponse = 'valid' | 'refusal';
 
-/** What the model of a provider would do now, where that is known without asking it. */
-export type StanceOf = (at: {
+/** Predicts whether the model of a provider would answer or refuse now; undefined if that is not known without asking. */
+export type PredictResponse = (at: {
   readonly provider: string;
   readonly tenant: string;
   readonly nodeId: string;
-}) => Stance | undefined;
+}) => PredictedResponse | undefined;
 
 /** A question to one model, with every default filled in. */
 export interface ProviderQuestion extends Question {

@@ -128,9 +128,10 @@ export class Replayer {
     if (nodeId === undefined || (type !== 'node.completed' && type !== 'node.failed')) return undefined;
     const provider = this.#history.providerOf(nodeId);
     const { tenant } = this.#journal.held.identity.subject;
-    const stance = provider && this.#runtime.stanceOf({ provider, tenant, nodeId });
+    const predicted = provider && this.#runtime.predictResponse({ provider, tenant, nodeId });
     const isRefused = 'error' in payload && payload.error.code === 'envelope_refusal';
-    if (!stance || (type === 'node.failed' && !isRefused) || (stance === 'refusal') === isRefused) return undefined;
+    if (!predicted || (type === 'node.failed' && !isRefused) || (predicted === 'refusal') === isRefused)
+      return undefined;
     return {
       type: 'replay.divergedAtRefusal',
       nodeId,
@@ -140,7 +141,7 @@ export class Replayer {
         originalEventId: eventId,
         nodeId,
         originalEnvelopeKind: isRefused ? 'refusal' : 'valid',
-        replayEnvelopeKind: stance,
+        replayEnvelopeKind: predicted,
       },
     };
   }

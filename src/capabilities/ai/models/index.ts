@@ -57,7 +57,7 @@ export const models = defineCapability({
       routes: bindRoutes(routes, { models: service }),
       seams: { model: service.seam },
       extensions: [WorkflowWarnings.of(unknownModels(service))],
-      stanceOf: service.stanceOf,
+      predictResponse: service.predictResponse,
       prepare: () => service.prepare(),
     };
   },

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { ModelProvider, StanceOf } from '../../../runtime/effects/model.ts';
+import type { ModelProvider, PredictResponse } from '../../../runtime/effects/model.ts';
 import { modelSeam } from '../../../runtime/effects/model-seam.ts';
 import { scriptedProvider } from '../../../runtime/effects/scripted-model.ts';
 import type { SeamDrivers } from '../../../runtime/effects/seams.ts';
@@ -25,8 +25,8 @@ export class ModelService implements Models {
 
   readonly seam: SeamDrivers['model'] = modelSeam(() => this.providers);
 
-  readonly stanceOf: StanceOf = ({ provider, tenant, nodeId }) =>
-    this.providers.find(({ id }) => id === provider)?.stance?.(tenant, nodeId);
+  readonly predictResponse: PredictResponse = ({ provider, tenant, nodeId }) =>
+    this.providers.find(({ id }) => id === provider)?.predictResponse?.(tenant, nodeId);
 
   /** Opens the configured providers; throws if a script cannot be read. */
   async prepare(): Promise<void> {

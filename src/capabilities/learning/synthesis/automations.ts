@@ -10,9 +10,9 @@ import {
   EVIDENCE_MAX,
   type Found,
   HABITS_MAX,
+  type HeldBackDraft,
   type MiningContext,
   needsMore,
-  type Silence,
 } from './habit.ts';
 import { type CountedStart, countStarts, runsOfStart } from './mining-records.ts';
 import { isGood, isMostlyGood, type Outcome } from './outcomes.ts';
@@ -78,7 +78,7 @@ async function draftAutomation(
   { workflow_id: workflowId }: CountedStart,
   { cron, timezone, words }: Rhythm,
   rows: readonly StartedRun[],
-): Promise<Draft | Silence> {
+): Promise<Draft | HeldBackDraft> {
   const inputs = await inputsOf(mining, rows[0]!.run_id);
   if (!inputs) return { reason: 'personal-data', message: 'the inputs are sensitive, or were redacted' };
   const monthlyUsd = await monthlyCost(mining, { cron, timezone }, rows);

@@ -14,9 +14,9 @@ import {
   EVIDENCE_MAX,
   type Found,
   HABITS_MAX,
+  type HeldBackDraft,
   type MiningContext,
   needsMore,
-  type Silence,
 } from './habit.ts';
 import {
   type CorrectedRow,
@@ -147,7 +147,7 @@ async function draftPrompt(
   template: PromptTemplate,
   corrections: number,
   rows: readonly CorrectedRow[],
-): Promise<Draft | Silence> {
+): Promise<Draft | HeldBackDraft> {
   const excerpts = await textsOf(mining, rows);
   const edits = rows.filter(({ sequence }) => sequence !== null).map(({ annotation_id: id }) => excerpts.get(id)!);
   const written = rows.filter(({ sequence }) => sequence === null).map(({ annotation_id: id }) => excerpts.get(id)!);

@@ -10,9 +10,9 @@ import {
   type Draft,
   EVIDENCE_MAX,
   type Found,
+  type HeldBackDraft,
   type MiningContext,
   needsMore,
-  type Silence,
 } from './habit.ts';
 import { isSelected } from './mining-records.ts';
 import { counted, named } from './phrases.ts';
@@ -91,7 +91,7 @@ async function draftRubric(
   verifier: Verifier,
   disputed: readonly Disputed[],
   reviewed: number,
-): Promise<Draft | Silence> {
+): Promise<Draft | HeldBackDraft> {
   const { id, version, rubric } = verifier;
   const tag = rubricTag(id);
   if (rubric === undefined) {

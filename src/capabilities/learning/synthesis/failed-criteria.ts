@@ -7,9 +7,9 @@ import {
   type Draft,
   EVIDENCE_MAX,
   type Found,
+  type HeldBackDraft,
   type MiningContext,
   needsMore,
-  type Silence,
 } from './habit.ts';
 import { isSelected, promptsOfRuns } from './mining-records.ts';
 import { versionAfter } from './pack-identity.ts';
@@ -94,7 +94,7 @@ async function draftOf(
   template: PromptTemplate,
   criteria: readonly (readonly [string, readonly { readonly detail?: string }[]])[],
   telling: readonly Missed[],
-): Promise<Draft | Silence> {
+): Promise<Draft | HeldBackDraft> {
   const wanted = criteria.map(([key, each]) => instructionOf(key, each));
   const { text, added, suspicious } = revisedText(template.text, wanted, GUIDANCE);
   if (added === 0 && suspicious > 0)

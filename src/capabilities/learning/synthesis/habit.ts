@@ -31,17 +31,17 @@ export interface Habit {
   /** The latest observations, newest first. */
   readonly evidence: readonly Evidence[];
   /** The proposal that would automate it, or why there is none. */
-  draft(): Promise<Draft | Silence>;
+  draft(): Promise<Draft | HeldBackDraft>;
 }
 
-/** Why nothing is proposed. */
-export interface Silence {
+/** The reason why a habit is held back instead of drafted. */
+export interface HeldBackDraft {
   readonly reason: HeldBackReason;
   readonly message: string;
 }
 
-/** Something that was seen and is not proposed. */
-export interface HeldBackHabit extends Silence, Pick<Habit, 'kind' | 'what'> {
+/** A habit that was observed and is not proposed. */
+export interface HeldBackHabit extends HeldBackDraft, Pick<Habit, 'kind' | 'what'> {
   readonly proposalId?: string;
   readonly ref?: string;
 }
@@ -54,8 +54,8 @@ export function isHeldBack(found: Found): found is HeldBackHabit {
   return 'reason' in found;
 }
 
-/** Whether a draft is none. */
-export function isSilent(drafted: Draft | Silence): drafted is Silence {
+/** Whether there is a reason to hold the habit back instead of a draft. */
+export function isHeldBackDraft(drafted: Draft | HeldBackDraft): drafted is HeldBackDraft {
   return 'reason' in drafted;
 }
 

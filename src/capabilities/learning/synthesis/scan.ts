@@ -27,7 +27,7 @@ import {
   type Habit,
   type HeldBackHabit,
   isHeldBack,
-  isSilent,
+  isHeldBackDraft,
   type MiningContext,
 } from './habit.ts';
 import type { Neighbours } from './neighbours.ts';
@@ -105,10 +105,10 @@ export class Scan {
   async #propose(habit: Habit): Promise<Proposal | HeldBackHabit | Refusal> {
     const known = await this.#proposedBefore(habit);
     const fate = known?.proposal_id ? await this.#fateOf(known.proposal_id) : undefined;
-    const silence = known && silenceAbout(habit, known, fate);
-    if (silence) return silence;
+    const heldBack = known && heldBackAgain(habit, known, fate);
+    if (heldBack) return heldBack;
     const drafted = await habit.draft();
-    if (isSilent(drafted)) return { ...habit, ...drafted };
+    if (isHeldBackDraft(drafted)) return { ...habit, ...drafted };
     const plain = this.#withoutPersonalData(drafted);
     if (habit.kind === 'automation' && plain.artifact !== drafted.artifact) {
       return { ...habit, reason: 'personal-data', message: 'the inputs have personal data in them' };
@@ -245,7 +245,7 @@ function isProposal(outcome: Proposal | HeldBackHabit | Refusal): outcome is Pro
  * Why a habit that was proposed before is not proposed now: it was rejected for good, or there is not yet as much new
  * evidence as there was then.
  */
-function silenceAbout(
+function heldBackAgain(
   habit: Habit,
   { through, support, proposal_id }: HabitRow,
   fate: Fate | undefined,

@@ -10,9 +10,9 @@ import {
   EVIDENCE_MAX,
   type Found,
   HABITS_MAX,
+  type HeldBackDraft,
   type MiningContext,
   needsMore,
-  type Silence,
 } from './habit.ts';
 import { type CountedUse, countUses, runsOfUse, type UsedRow } from './mining-records.ts';
 import { isGood, isMostlyGood } from './outcomes.ts';
@@ -66,7 +66,7 @@ async function draftAgent(
   key: string,
   use: CountedUse,
   rows: readonly UsedRow[],
-): Promise<Draft | Silence> {
+): Promise<Draft | HeldBackDraft> {
   const tools = JSON.parse(use.tools) as string[];
   const systemPrompt = await promptText(mining, use.prompt, rows[0]!, tools);
   // A redacted prompt would be another prompt.

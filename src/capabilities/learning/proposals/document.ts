@@ -2,7 +2,7 @@ import type { Refusal } from '../../../protocol/errors.ts';
 import { defined } from '../../../protocol/format/json.ts';
 import type { Proposal } from '../../../protocol/learning/proposals.ts';
 import { REVIEW } from '../../../runtime/management-workflows.ts';
-import type { Fate } from './door.ts';
+import type { ProposalOutcome } from './door.ts';
 import { factsOf } from './facts.ts';
 import type { InstalledSummaryRow } from './installation-records.ts';
 import type { ProposalRow, RevisionRow } from './records.ts';
@@ -94,7 +94,7 @@ export function evidenceOf({ row, revisions, gate, obstacle, preview, replaced }
 }
 
 /** What became of a proposal. */
-export function fateOf(row: ProposalRow): Fate {
+export function outcomeOf(row: ProposalRow): ProposalOutcome {
   const { rejectReason: reason, rejectedAt, isNeverAgain = false, earlier = [] } = factsOf(row);
   const own = rejectedAt === undefined ? [] : [{ proposalId: row.proposal_id, at: rejectedAt, ...defined({ reason }) }];
   return { state: row.state, rejections: [...earlier, ...own], rejectedAt, isNeverAgain };

@@ -24,7 +24,7 @@ export interface Proposals {
   /** A proposal with its latest revision. */
   find(from: Visibility, proposalId: string): Promise<ProposalRow | Refusal>;
   /** What became of a proposal; undefined if it is gone. */
-  fate(from: Visibility, proposalId: string): Promise<Fate | undefined>;
+  outcome(from: Visibility, proposalId: string): Promise<ProposalOutcome | undefined>;
   /** Proposals, newest first. */
   list(from: Visibility, filter: ProposalFilter, limit: number): Promise<ProposalRow[]>;
   /** Artifacts that applied proposals installed and nobody has uninstalled, newest first. */
@@ -36,7 +36,7 @@ export interface Proposals {
 }
 
 /** What became of a proposal. */
-export interface Fate {
+export interface ProposalOutcome {
   readonly state: ProposalRow['state'];
   /** The rejection of this proposal, and those of the habit before it. */
   readonly rejections: readonly EarlierRejection[];

@@ -10,8 +10,8 @@ import type { AnswerDecider } from '../../people/interrupts/door.ts';
 import type { Caller } from '../../request.ts';
 import { Activation, type AppliedProposal } from './activation.ts';
 import { artifactOf } from './artifact.ts';
-import { fateOf, type OpenGate, type ProposalDetails } from './document.ts';
-import type { Draft, Fate, Proposals } from './door.ts';
+import { type OpenGate, outcomeOf, type ProposalDetails } from './document.ts';
+import type { Draft, ProposalOutcome, Proposals } from './door.ts';
 import { draftProposal } from './drafting.ts';
 import { factsOf } from './facts.ts';
 import { closeRevisedGate, endUnapplied, gateOf } from './gate.ts';
@@ -118,9 +118,9 @@ export class ProposalService implements Proposals {
     return this.activation.apply(caller, proposalId, { ...named, isHashRequired });
   }
 
-  async fate(from: Visibility, proposalId: string): Promise<Fate | undefined> {
+  async outcome(from: Visibility, proposalId: string): Promise<ProposalOutcome | undefined> {
     const row = await this.find(from, proposalId);
-    return isRefusal(row) ? undefined : fateOf(row);
+    return isRefusal(row) ? undefined : outcomeOf(row);
   }
 
   /** Rejects a proposal. The same evidence is not proposed again or, if it is meant so, no evidence of that habit. */

@@ -7,10 +7,10 @@ import { sha256Hex } from '../../../system/digest.ts';
 import { type PersonalDataKind, redactPersonalData } from '../../../system/personal-data.ts';
 import { redactValue } from '../../../system/redaction.ts';
 import {
-  type Fate,
   KNOWN_EVIDENCE,
   type Draft as ProposalDraft,
   type Evidence as ProposalEvidence,
+  type ProposalOutcome,
   type Proposals,
   TOO_MANY_PENDING,
 } from '../proposals/door.ts';
@@ -58,7 +58,7 @@ const HELD_BACK_MAX = 100;
 /** What one scan works with. */
 interface ScanOptions {
   readonly mining: MiningContext;
-  readonly proposals: Pick<Proposals, 'draft' | 'fate'>;
+  readonly proposals: Pick<Proposals, 'draft' | 'outcome'>;
   readonly neighbours: Neighbours;
   readonly writer: Writer | undefined;
   readonly kinds: readonly ArtifactKind[];
@@ -104,8 +104,8 @@ export class Scan {
   /** Proposes a habit, or says why not. The only refusal is that too many proposals wait. */
   async #propose(habit: Habit): Promise<Proposal | HeldBackHabit | Refusal> {
     const known = await this.#proposedBefore(habit);
-    const fate = known?.proposal_id ? await this.#fateOf(known.proposal_id) : undefined;
-    const heldBack = known && heldBackAgain(habit, known, fate);
+    const earlierOutcome = known?.proposal_id ? await this.#outcomeOf(known.proposal_id) : undefined;
+    const heldBack = known && heldBackAgain(habit, known, earlierOutcome);
     if (heldBack) return heldBack;
     const drafted = await habit.draft();
     if (isHeldBackDraft(drafted)) return { ...habit, ...drafted };
@@ -115,7 +115,7 @@ export class Scan {
     }
     const { restates: ref } = await this.#options.neighbours.nearTo(habit.kind, plain.artifact, plain.revises);
     if (ref !== undefined) return { ...habit, reason: 'restates', message: `restates ${ref}`, ref };
-    return this.#draftWorded(habit, plain, known, fate?.rejections ?? []);
+    return this.#draftWorded(habit, plain, known, earlierOutcome?.rejections ?? []);
   }
 
   /** Lets a model word the draft, and stores it. What a model wrote must not keep a valid draft from being proposed. */
@@ -123,7 +123,7 @@ export class Scan {
     habit: Habit,
     plain: Draft,
     known: HabitRow | undefined,
-    earlier: Fate['rejections'],
+    earlier: ProposalOutcome['rejections'],
   ): Promise<Proposal | HeldBackHabit | Refusal> {
     const worded = this.#withoutPersonalData(await this.#word(habit, plain));
     let outcome = await this.#draft(habit, worded, known, earlier);
@@ -135,9 +135,9 @@ export class Scan {
     return { ...habit, reason: 'invalid', message: outcome.message };
   }
 
-  #fateOf(proposalId: string): Promise<Fate | undefined> {
+  #outcomeOf(proposalId: string): Promise<ProposalOutcome | undefined> {
     const { mining, proposals } = this.#options;
-    return proposals.fate(mining.subject, proposalId);
+    return proposals.outcome(mining.subject, proposalId);
   }
 
   /** What people are told about a habit that is held back, without personal data. */
@@ -184,7 +184,7 @@ export class Scan {
     habit: Habit,
     draft: WordedDraft,
     known: HabitRow | undefined,
-    earlier: Fate['rejections'],
+    earlier: ProposalOutcome['rejections'],
   ): Promise<Proposal | Refusal> {
     const { mining, proposals, neighbours } = this.#options;
     const { runtime, subject } = mining;
@@ -205,7 +205,7 @@ export class Scan {
   async #proposalOf(
     { kind, key, support, evidence }: Habit,
     draft: WordedDraft,
-    earlier: Fate['rejections'],
+    earlier: ProposalOutcome['rejections'],
   ): Promise<ProposalDraft> {
     const { artifact, title, rationale, synthesizerModel, revises } = draft;
     const sourceRunIds = [...new Set(evidence.map(({ runId }) => runId))];
@@ -248,11 +248,11 @@ function isProposal(outcome: Proposal | HeldBackHabit | Refusal): outcome is Pro
 function heldBackAgain(
   habit: Habit,
   { through, support, proposal_id }: HabitRow,
-  fate: Fate | undefined,
+  earlierOutcome: ProposalOutcome | undefined,
 ): HeldBackHabit | undefined {
-  const on = fate?.rejectedAt === undefined ? undefined : `rejected on ${dayOf(fate.rejectedAt)}`;
+  const on = earlierOutcome?.rejectedAt === undefined ? undefined : `rejected on ${dayOf(earlierOutcome.rejectedAt)}`;
   const its = { ...habit, ...defined({ proposalId: proposal_id ?? undefined }) };
-  if (fate?.isNeverAgain) return { ...its, reason: 'never', message: `${on}, for good` };
+  if (earlierOutcome?.isNeverAgain) return { ...its, reason: 'never', message: `${on}, for good` };
   const missing = Math.min(support, EVIDENCE_MAX) - habit.evidence.filter(({ id }) => id > through).length;
   if (missing <= 0) return undefined;
   const more = `needs ${counted(missing, 'more observation')} to be proposed again`;
@@ -260,7 +260,7 @@ function heldBackAgain(
   return { ...its, reason: 'proposed', message: `was proposed already; ${more}` };
 }
 
-function rejectedBefore({ at, reason }: Fate['rejections'][number]): string {
+function rejectedBefore({ at, reason }: ProposalOutcome['rejections'][number]): string {
   return `It was rejected before, on ${dayOf(at)}${reason === undefined ? '' : `: ${reason}`}.`;
 }
 

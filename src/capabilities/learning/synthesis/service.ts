@@ -42,7 +42,7 @@ interface SynthesisResult extends ScanResult {
 
 /** The services that synthesis uses. */
 interface SynthesisNeeds {
-  readonly proposals: Pick<Proposals, 'draft' | 'fate' | 'list' | 'installed'>;
+  readonly proposals: Pick<Proposals, 'draft' | 'outcome' | 'list' | 'installed'>;
   readonly prompts: Pick<Prompts, 'find' | 'versions' | 'list'>;
   readonly packs: Pick<Packs, 'current' | 'versions' | 'agent' | 'list'>;
   readonly schedules: Pick<Schedules, 'list'>;

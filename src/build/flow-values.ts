@@ -37,13 +37,13 @@ export class Step<Outputs> {
   }
 }
 
-/** A way from one step to another that is taken only if something holds. */
-export class Way {
+/** A transition from one step to the next, taken only if its condition or trigger rule holds. */
+export class Transition {
   readonly from: Step<unknown>;
   readonly condition: EdgeCondition | undefined;
   readonly triggerRule: TriggerRule | undefined;
 
-  constructor(from: Step<unknown>, { condition, triggerRule }: Partial<Pick<Way, 'condition' | 'triggerRule'>>) {
+  constructor(from: Step<unknown>, { condition, triggerRule }: Partial<Pick<Transition, 'condition' | 'triggerRule'>>) {
     this.from = from;
     this.condition = condition;
     this.triggerRule = triggerRule;
@@ -56,16 +56,16 @@ export function cel<T = never>(expression: string): Value<T> {
 }
 
 /** After a step, if a CEL expression is true; the next step is skipped otherwise. */
-export function when(step: Step<unknown>, expression: string): Way {
-  return new Way(step, { condition: { type: 'expression', expression } });
+export function when(step: Step<unknown>, expression: string): Transition {
+  return new Transition(step, { condition: { type: 'expression', expression } });
 }
 
 /** After a step that failed. */
-export function ifFailed(step: Step<unknown>): Way {
-  return new Way(step, { triggerRule: 'any_failed' });
+export function ifFailed(step: Step<unknown>): Transition {
+  return new Transition(step, { triggerRule: 'any_failed' });
 }
 
 /** After a step, however it ended. */
-export function ended(step: Step<unknown>): Way {
-  return new Way(step, { triggerRule: 'all_complete' });
+export function ended(step: Step<unknown>): Transition {
+  return new Transition(step, { triggerRule: 'all_complete' });
 }

@@ -3,7 +3,7 @@ import type { ApprovalConfig } from '../capabilities/people/interrupts/door.ts';
 import { defined, type JsonObject } from '../protocol/format/json.ts';
 import type { AuthoredWorkflow, PortValue } from '../protocol/running/workflows.ts';
 import type { OwnNode, Safety } from './define-node.ts';
-import { Step, Value, type Variable, Way } from './flow-values.ts';
+import { Step, Transition, Value, type Variable } from './flow-values.ts';
 import type { OwnWorkflow } from './own-workflow.ts';
 import { ProjectProblem } from './project-problem.ts';
 import type { ValueOf, ValueSchema } from './value-schema.ts';
@@ -27,7 +27,7 @@ export type VariablesOf<V extends TProperties> = {
 };
 
 /** What a step starts after. */
-export type After = Step<unknown> | Way | readonly (Step<unknown> | Way)[];
+export type After = Step<unknown> | Transition | readonly (Step<unknown> | Transition)[];
 
 /** What every step may say. */
 export interface StepSettings
@@ -195,11 +195,11 @@ export class FlowBuilder<V extends TProperties> implements Flow<V> {
   }
 
   /** A step whose outputs are used comes first, though `after` does not name it. */
-  #connect(targetNodeId: string, after: readonly (Step<unknown> | Way)[], sources: readonly PortValue[]): void {
-    const ways = after.map((each) => (each instanceof Way ? each : new Way(each, {})));
-    const earlier = this.#upTo(ways.map(({ from }) => from.id));
+  #connect(targetNodeId: string, after: readonly (Step<unknown> | Transition)[], sources: readonly PortValue[]): void {
+    const transitions = after.map((each) => (each instanceof Transition ? each : new Transition(each, {})));
+    const earlier = this.#upTo(transitions.map(({ from }) => from.id));
     const used = new Set(sources.flatMap((source) => this.#stepsIn(source)).filter((id) => !earlier.has(id)));
-    const isConditional = ways.some(({ condition, triggerRule }) => condition || triggerRule);
+    const isConditional = transitions.some(({ condition, triggerRule }) => condition || triggerRule);
     if (isConditional && used.size > 0) {
       const names = [...used].join(', ');
       // An edge that always holds would start the step although the condition is false.
@@ -207,7 +207,7 @@ export class FlowBuilder<V extends TProperties> implements Flow<V> {
         `The step ${targetNodeId} of ${this.#workflowId} uses ${names}, and starts under a condition of another step. Let that one come after ${names}.`,
       );
     }
-    for (const { from, condition, triggerRule } of ways) {
+    for (const { from, condition, triggerRule } of transitions) {
       this.edges.push({ sourceNodeId: from.id, targetNodeId, ...defined({ condition, triggerRule }) });
     }
     for (const sourceNodeId of used) this.edges.push({ sourceNodeId, targetNodeId });

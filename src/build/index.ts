@@ -17,7 +17,7 @@ export {
 export { defineProject, type Project, type ProjectDefinition } from './define-project.ts';
 export { defineWorkflow, type WorkflowHead } from './define-workflow.ts';
 export type { After, Flow, ForEachOptions, StepSettings, SubWorkflowOptions } from './flow.ts';
-export { cel, ended, ifFailed, Step, Value, Variable, Way, when } from './flow-values.ts';
+export { cel, ended, ifFailed, Step, Transition, Value, Variable, when } from './flow-values.ts';
 export { loadProject } from './load-project.ts';
 export type { NodeException } from './node-exception.ts';
 export { type OwnNodes, ownNodes } from './own-nodes.ts';

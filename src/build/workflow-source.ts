@@ -4,7 +4,7 @@ import { canonicalJson, defined, type JsonObject } from '../protocol/format/json
 import type { PortValue, WorkflowDefinition, WorkflowEdge, WorkflowVariable } from '../protocol/running/workflows.ts';
 import { defineWorkflow, type WorkflowHead } from './define-workflow.ts';
 import type { Flow, StepSettings } from './flow.ts';
-import { type Step, Value, Way } from './flow-values.ts';
+import { type Step, Transition, Value } from './flow-values.ts';
 import { ProjectProblem } from './project-problem.ts';
 import { call, literal, member, Raw } from './source-text.ts';
 
@@ -41,7 +41,7 @@ function rebuilt(definition: WorkflowDefinition): WorkflowDefinition {
     const steps = new Map<string, Step<unknown>>();
     for (const node of stepsOf(definition)) {
       const inputs = Object.entries(node.inputs).map(([port, value]) => [port, valueIn(value, steps, flow)]);
-      const after = node.after.map((edge) => wayOf(edge, steps));
+      const after = node.after.map((edge) => transitionOf(edge, steps));
       const options = { ...node.options, ...(node.isImplied ? {} : { after }), inputs: Object.fromEntries(inputs) };
       steps.set(node.id, flow.node(node.id, node.typeId, options));
     }
@@ -111,8 +111,11 @@ function valueIn(value: PortValue, steps: ReadonlyMap<string, Step<unknown>>, { 
   return new Value(value);
 }
 
-function wayOf({ sourceNodeId, condition, triggerRule }: WorkflowEdge, steps: ReadonlyMap<string, Step<unknown>>): Way {
-  return new Way(steps.get(sourceNodeId) ?? unsayable(), { condition, triggerRule });
+function transitionOf(
+  { sourceNodeId, condition, triggerRule }: WorkflowEdge,
+  steps: ReadonlyMap<string, Step<unknown>>,
+): Transition {
+  return new Transition(steps.get(sourceNodeId) ?? unsayable(), { condition, triggerRule });
 }
 
 function unsayable(): never {
@@ -154,7 +157,7 @@ ${body}  },
 }
 
 const BUILD = 'capstan/build';
-const IMPORTS = ['cel', 'defineWorkflow', 'ended', 'ifFailed', 'Type', 'Way', 'when'];
+const IMPORTS = ['cel', 'defineWorkflow', 'ended', 'ifFailed', 'Transition', 'Type', 'when'];
 /** What the file of a workflow imports under a name that a workflow could have, too. */
 const TAKEN = ['AuthoredWorkflow', 'defineWorkflow'];
 
@@ -166,11 +169,11 @@ function usedBy({ inputs, after, isImplied }: PlannedStep): string[] {
 
 function optionsText({ inputs, options, after, isImplied }: PlannedStep, nameOf: StepNaming): object[] {
   const ports = Object.entries(inputs).map(([port, value]) => [port, valueText(value, nameOf)]);
-  const ways = after.map((edge) => wayText(edge, nameOf));
+  const transitions = after.map((edge) => transitionText(edge, nameOf));
   const said = {
     ...options,
     ...(ports.length > 0 ? { inputs: Object.fromEntries(ports) } : {}),
-    ...(isImplied ? {} : { after: ways.length === 1 ? ways[0] : ways }),
+    ...(isImplied ? {} : { after: transitions.length === 1 ? transitions[0] : transitions }),
   };
   return Object.keys(said).length > 0 ? [said] : [];
 }
@@ -182,14 +185,14 @@ function valueText(value: PortValue, nameOf: StepNaming): unknown {
   return new Raw(`cel(${literal(value.expression)})`);
 }
 
-function wayText({ sourceNodeId, condition, triggerRule }: WorkflowEdge, nameOf: StepNaming): Raw {
+function transitionText({ sourceNodeId, condition, triggerRule }: WorkflowEdge, nameOf: StepNaming): Raw {
   const from = nameOf(sourceNodeId);
   if (!condition && !triggerRule) return new Raw(from);
   if (condition?.type === 'expression' && !triggerRule)
     return new Raw(`when(${from}, ${literal(condition.expression)})`);
   if (!condition && triggerRule === 'any_failed') return new Raw(`ifFailed(${from})`);
   if (!condition && triggerRule === 'all_complete') return new Raw(`ended(${from})`);
-  return new Raw(`new Way(${from}, ${literal(defined({ condition, triggerRule }))})`);
+  return new Raw(`new Transition(${from}, ${literal(defined({ condition, triggerRule }))})`);
 }
 
 function variableText({ type, required, defaultValue, description, sensitive }: WorkflowVariable): Raw {

@@ -10,8 +10,8 @@ import { isShareable, SharedWrites } from './shared-writes.ts';
 import type { CommitOutcome, Row, Statement, Unit, Write } from './sql.ts';
 import { backUp } from './sqlite-backup.ts';
 import { Connection, isDamage, isOfTheStore } from './sqlite-connection.ts';
-import { type Custody, FileCustody, NO_CUSTODY } from './sqlite-custody.ts';
 import { lockFolder, privateDatabase } from './sqlite-folder.ts';
+import { DatabaseFileGuard, type DatabaseGuard, NO_GUARD } from './sqlite-guard.ts';
 import { lostInWal } from './sqlite-wal.ts';
 import { type Migration, type Store, StoreFailure, statementsFor } from './store.ts';
 import { PAGES_WITHOUT_THREAD } from './wal-checkpoints.ts';
@@ -59,10 +59,10 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   };
   try {
     prepare(connection, options);
-    const custody = new FileCustody(connection, file, options);
+    const guard = new DatabaseFileGuard(connection, file, options);
     const compact = (): void => reclaim(connection, options, KEPT_PAGES_QUICK);
     return {
-      ...storeOn(connection, custody, { ...options, compact, close }),
+      ...storeOn(connection, guard, { ...options, compact, close }),
       backup: (target) => backUp(file, target),
     };
   } catch (error) {
@@ -75,7 +75,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
 export async function openInMemory(options: Pick<SqliteOptions, 'clock' | 'migrations'>): Promise<Store> {
   const connection = connect(':memory:', options.clock);
   migrate(connection, options.migrations, options.clock.now());
-  return storeOn(connection, NO_CUSTODY, { ...options, compact: () => {}, close: () => connection.close() });
+  return storeOn(connection, NO_GUARD, { ...options, compact: () => {}, close: () => connection.close() });
 }
 
 /**
@@ -102,13 +102,13 @@ interface StoreParts extends Pick<SqliteOptions, 'clock' | 'meter'> {
   readonly close: () => void;
 }
 
-function storeOn(connection: Connection, custody: Custody, { clock, meter, compact, close }: StoreParts): Store {
+function storeOn(connection: Connection, guard: DatabaseGuard, { clock, meter, compact, close }: StoreParts): Store {
   const group = new GroupCommit(
     async (units) => {
-      custody.check();
-      const outcomes = commitGroup(connection, custody, units);
+      guard.check();
+      const outcomes = commitGroup(connection, guard, units);
       const isWritten = outcomes.some((outcome) => 'committed' in outcome && outcome.committed);
-      await custody.afterCommit(isWritten);
+      await guard.afterCommit(isWritten);
       return outcomes;
     },
     clock,
@@ -119,9 +119,9 @@ function storeOn(connection: Connection, custody: Custody, { clock, meter, compa
     kind: 'sqlite',
     isShared: false,
     read: async <R>(statement: Statement) => {
-      custody.beforeRead();
+      guard.beforeRead();
       const rows = query<R>(connection, statement);
-      await custody.settled();
+      await guard.settled();
       return rows;
     },
     commit: (unit, { tenant } = {}) => group.commit(unit, tenant),
@@ -129,14 +129,14 @@ function storeOn(connection: Connection, custody: Custody, { clock, meter, compa
     hint: () => {},
     onHint: () => {},
     reclaim: async () => {
-      custody.check();
+      guard.check();
       compact();
     },
     close: () => {
       closed ??= group.drained().then(async () => {
-        await custody.end();
+        await guard.end();
         close();
-        custody.close();
+        guard.close();
       });
       return closed;
     },
@@ -244,9 +244,9 @@ const ROLLBACK_UNIT: Statement = { sql: 'ROLLBACK TO unit', params: [] };
  * Commits units in one transaction, without savepoints at first: nearly always all of them succeed. If one fails when
  * a part of it is written, the transaction is undone and made again with a savepoint for each, so that it fails alone.
  */
-function commitGroup(connection: Connection, custody: Custody, units: readonly Unit[]): Outcomes {
+function commitGroup(connection: Connection, guard: DatabaseGuard, units: readonly Unit[]): Outcomes {
   try {
-    return transact(connection, custody, units, applyTogether) ?? transact(connection, custody, units, applyApart)!;
+    return transact(connection, guard, units, applyTogether) ?? transact(connection, guard, units, applyApart)!;
   } catch (error) {
     if (connection.isInTransaction) connection.run(ROLLBACK);
     throw error instanceof StoreFailure ? error : new StoreFailure('SQLite: the transaction failed.', { cause: error });
@@ -258,12 +258,12 @@ type Outcomes = (CommitOutcome | Error)[];
 /** Undefined, and nothing written, if `applyUnits` gives up. */
 function transact(
   connection: Connection,
-  custody: Custody,
+  guard: DatabaseGuard,
   units: readonly Unit[],
   applyUnits: (connection: Connection, units: readonly Unit[]) => Outcomes | undefined,
 ): Outcomes | undefined {
   connection.run(BEGIN);
-  custody.inTransaction();
+  guard.inTransaction();
   const outcomes = applyUnits(connection, units);
   if (outcomes) connection.run(COMMIT);
   // A disk that is full has ended the transaction already.

@@ -8,7 +8,7 @@ import { WalCheckpoints } from './wal-checkpoints.ts';
 import { type FlushFile, WalFlush } from './wal-flush.ts';
 
 /** What makes sure that the database file is there, is ours and is on the disk, at each step of a read or a commit. */
-export interface Custody {
+export interface DatabaseGuard {
   /** Throws while something is committed that the disk does not have. */
   check(): void;
   /** Throws as well if the file is no longer ours or there. */
@@ -25,8 +25,8 @@ export interface Custody {
   close(): void;
 }
 
-/** For a database without a file. */
-export const NO_CUSTODY: Custody = {
+/** The guard of a database in memory: nothing to check. */
+export const NO_GUARD: DatabaseGuard = {
   check: () => {},
   beforeRead: () => {},
   inTransaction: () => {},
@@ -36,25 +36,25 @@ export const NO_CUSTODY: Custody = {
   close: () => {},
 };
 
-/** What a file is kept with. */
-interface CustodyOptions {
+/** What guarding a database file needs. */
+interface GuardOptions {
   readonly clock: Clock;
   readonly log?: Pick<Log, 'warn'> | undefined;
   readonly flushFile?: FlushFile;
 }
 
-/** The custody of a database file that the process owns, once it has its write-ahead log. */
-export class FileCustody implements Custody {
+/** Guards a database file that the process owns, once it has its write-ahead log. */
+export class DatabaseFileGuard implements DatabaseGuard {
   readonly #clock: Clock;
   readonly #ownership: Ownership;
-  readonly #guard: FileGuard;
+  readonly #file: FileGuard;
   readonly #wal: WalFlush;
   readonly #checkpoints: WalCheckpoints;
 
-  constructor(connection: Connection, file: string, { clock, log, flushFile }: CustodyOptions) {
+  constructor(connection: Connection, file: string, { clock, log, flushFile }: GuardOptions) {
     this.#clock = clock;
     this.#ownership = new Ownership(connection);
-    this.#guard = new FileGuard(file);
+    this.#file = new FileGuard(file);
     this.#wal = new WalFlush(`${file}-wal`, clock, flushFile);
     this.#checkpoints = new WalCheckpoints(file, connection, { clock, log });
   }
@@ -67,7 +67,7 @@ export class FileCustody implements Custody {
   beforeRead(): void {
     this.check();
     this.#ownership.checkKnown();
-    this.#guard.checkSometimes(this.#clock.now());
+    this.#file.checkSometimes(this.#clock.now());
   }
 
   inTransaction(): void {
@@ -77,7 +77,7 @@ export class FileCustody implements Custody {
   async afterCommit(isWritten: boolean): Promise<void> {
     if (isWritten) await this.#wal.flush();
     // After the commit, and before anybody is told: what went into a deleted file is not acknowledged.
-    this.#guard.check();
+    this.#file.check();
     this.#checkpoints.afterCommit(() => this.#wal.pages);
   }
 

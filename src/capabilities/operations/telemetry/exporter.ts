@@ -42,7 +42,7 @@ export interface ExporterParts {
 /** How long a stop of the host waits for the collector. */
 const CLOSE_MS = 3_000;
 /** How often the log says that something could not be sent. */
-const COMPLAIN_EVERY_MS = 60_000;
+const WARN_EVERY_MS = 60_000;
 /** The instrumentation scope of everything that is sent. */
 export const SCOPE = 'capstan';
 
@@ -56,7 +56,7 @@ export async function openExporter(settings: TraceSettings, parts: ExporterParts
   ]);
   const resource = resourceFromAttributes({ 'service.version': parts.version, ...settings.resource });
   const processor = new sdk.BatchSpanProcessor({
-    exporter: complaining(exporter, parts),
+    exporter: withWarnings(exporter, parts),
     scheduledDelayMillis: settings.delayMs,
     exportTimeoutMillis: settings.timeoutMs,
     maxQueueSize: settings.queueMax,
@@ -165,12 +165,12 @@ export function hrTime(ms: number): HrTime {
 }
 
 /** Says in the log, now and then, that spans are lost; nothing else depends on the collector. */
-function complaining(exporter: SpanExporter, parts: ExporterParts): SpanExporter {
-  const complain = complainer(parts, 'spans could not be sent to the collector and are lost');
+function withWarnings(exporter: SpanExporter, parts: ExporterParts): SpanExporter {
+  const warn = rateLimitedWarning(parts, 'spans could not be sent to the collector and are lost');
   return {
     export: (spans, done) =>
       exporter.export(spans, (result) => {
-        if (result.code !== 0) complain({ spans: spans.length, err: result.error });
+        if (result.code !== 0) warn({ spans: spans.length, err: result.error });
         done(result);
       }),
     shutdown: () => exporter.shutdown(),
@@ -178,12 +178,12 @@ function complaining(exporter: SpanExporter, parts: ExporterParts): SpanExporter
   };
 }
 
-/** Warns of something that may happen with every batch, but not each time. */
-export function complainer({ clock, log }: ExporterParts, message: string): (details: object) => void {
+/** A warning in the log that may be due with every batch, and is logged at most once per interval. */
+export function rateLimitedWarning({ clock, log }: ExporterParts, message: string): (details: object) => void {
   let nextAt = 0;
   return (details) => {
     if (clock.now() < nextAt) return;
-    nextAt = clock.now() + COMPLAIN_EVERY_MS;
+    nextAt = clock.now() + WARN_EVERY_MS;
     log.warn({ ...details }, message);
   };
 }

@@ -1,7 +1,7 @@
 import type { HrTime } from '@opentelemetry/api';
 import type { MetricData, PushMetricExporter, ResourceMetrics } from '@opentelemetry/sdk-metrics';
 import type { Distribution, MetricPoint, MetricReading, ReadMetrics } from '../../../system/meter.ts';
-import { closeSoon, complainer, type ExporterParts, hrTime, SCOPE } from './exporter.ts';
+import { closeSoon, type ExporterParts, hrTime, rateLimitedWarning, SCOPE } from './exporter.ts';
 import type { MetricsSettings, OtlpSettings } from './settings.ts';
 
 /** Pushes metrics to a collector. */
@@ -26,7 +26,7 @@ export async function openMetricsExporter(
   const resource = resourceFromAttributes({ 'service.version': version, ...settings.resource });
   const scope = { name: SCOPE, version };
   const reader = new sdk.PeriodicExportingMetricReader({
-    exporter: forgiving(exporter, parts),
+    exporter: withWarnings(exporter, parts),
     exportIntervalMillis: settings.intervalMs,
     exportTimeoutMillis: Math.min(settings.intervalMs, settings.timeoutMs),
   });
@@ -62,12 +62,12 @@ async function openOtlp({ url, protocol, headers, compression, timeoutMs }: Otlp
 }
 
 /** Says in the log, now and then, that metrics could not be sent; the next push has what they would have told. */
-function forgiving(exporter: PushMetricExporter, parts: ExporterParts): PushMetricExporter {
-  const complain = complainer(parts, 'metrics could not be sent to the collector');
+function withWarnings(exporter: PushMetricExporter, parts: ExporterParts): PushMetricExporter {
+  const warn = rateLimitedWarning(parts, 'metrics could not be sent to the collector');
   return {
     export: (metrics, done) =>
       exporter.export(metrics, ({ code, error }) => {
-        if (code !== 0) complain({ err: error });
+        if (code !== 0) warn({ err: error });
         done({ code: 0 });
       }),
     shutdown: () => exporter.shutdown(),

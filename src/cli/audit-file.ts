@@ -8,7 +8,7 @@ import {
   type Proofs,
   type VerifyResult,
 } from '../protocol/trust/audit-chain.ts';
-import { believedKeys, type EndorsedKey, firstOf } from '../protocol/trust/audit-keys.ts';
+import { type EndorsedKey, firstOf, trustedKeys } from '../protocol/trust/audit-keys.ts';
 import { sha256Hex } from '../system/digest.ts';
 import { isTextSigned, rawPublicKeyOf, signatureVerifierOf } from '../system/ed25519.ts';
 import { jsonMembers } from './json-members.ts';
@@ -157,20 +157,20 @@ function rawKeyFrom(pem: string): string {
   }
 }
 
-/** The ids of the keys in a file that are believed by somebody who trusts these public keys. */
-export function believedIn({ keys, currentKeyId }: AuditFile, trusted: readonly string[]): ReadonlySet<string> {
+/** The ids of the keys in a file that a chain of endorsements connects to these pinned public keys. */
+export function trustedKeysIn({ keys, currentKeyId }: AuditFile, pinned: readonly string[]): ReadonlySet<string> {
   const first = firstOf(keys, currentKeyId)?.keyId;
-  const pins = new Set(trusted.map(rawPublicKeyOf));
+  const pins = new Set(pinned.map(rawPublicKeyOf));
   const isPinned = ({ keyId, publicKey }: EndorsedKey) => (pins.size > 0 ? pins.has(publicKey) : keyId === first);
   const wellFormed = keys.filter(({ publicKey }) => publicKey !== '');
-  return believedKeys(wellFormed, isPinned, isTextSigned);
+  return trustedKeys(wellFormed, isPinned, isTextSigned);
 }
 
-function proofsOf(file: AuditFile, trusted: readonly string[]): Proofs {
-  const believed = believedIn(file, trusted);
+function proofsOf(file: AuditFile, pinned: readonly string[]): Proofs {
+  const trusted = trustedKeysIn(file, pinned);
   const checks = new Map(
     file.keys
-      .filter(({ keyId }) => believed.has(keyId))
+      .filter(({ keyId }) => trusted.has(keyId))
       .map(({ keyId, publicKey }) => [keyId, signatureVerifierOf(publicKey)]),
   );
   const keyIds = new Map(file.checkpoints.map(({ checkpoint, keyId }) => [checkpoint, keyId]));

@@ -434,7 +434,7 @@ describe.each(STORES)('a host on %s that is killed', (kind) => {
     const key = after.auth.auditLogIntegrity.checkpointPublicKey;
     expect(key).not.toBe(before.auth.auditLogIntegrity.checkpointPublicKey);
     expect((await next.as('editor').get(VERIFY)).body).toMatchObject({ chainValid: true, anomalies: [] });
-    // Trusting the new key alone, what the old one signed is not believed.
+    // Trusting the new key alone, what the old one signed is not trusted.
     expect((await verifyFile(bundle)).code).toBe(0);
     const { code, output } = await verifyFile(bundle, '--key', key, '--json');
     expect(code).toBe(1);

@@ -6,7 +6,7 @@ import { type AnchorRecord, anchorRecordsOf } from '../../protocol/trust/audit-a
 import type { Anomaly } from '../../protocol/trust/audit-chain.ts';
 import { rawPublicKeyOf, spkiOf } from '../../system/ed25519.ts';
 import { linesOf } from '../../system/lines.ts';
-import { believedIn, type VerifiedFile, verifyAuditFile } from '../audit-file.ts';
+import { trustedKeysIn, type VerifiedFile, verifyAuditFile } from '../audit-file.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT } from '../exit.ts';
 import { columns, counted, table } from '../text.ts';
@@ -159,7 +159,7 @@ function report(
   { keys, hasAnchors }: { readonly keys: readonly string[]; readonly hasAnchors: boolean },
 ): string[] {
   const { checkpoints, anomalies } = result;
-  const believed = believedIn(file, keys);
+  const trusted = trustedKeysIn(file, keys);
   const covered = checkpoints.at(-1)?.atSequence ?? file.fromSeq - 1;
   const unsigned = Math.max(0, file.toSeq - covered);
   const lines = [
@@ -173,7 +173,7 @@ function report(
     ...(hasAnchors ? [['Anchored', `${anchored} checkpoints`]] : []),
     ...file.keys.map(({ keyId, publicKey }) => [
       'Key',
-      `${keyId}  ${publicKey && spkiOf(publicKey)}${believed.has(keyId) ? '' : '  not trusted'}`,
+      `${keyId}  ${publicKey && spkiOf(publicKey)}${trusted.has(keyId) ? '' : '  not trusted'}`,
     ]),
     ['Result', result.chainValid ? 'valid' : `TAMPERED WITH: ${counted(anomalies.length, 'finding')}`],
   ];

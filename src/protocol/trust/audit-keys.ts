@@ -2,7 +2,7 @@ import { canonicalJson } from '../format/json.ts';
 
 /**
  * The rules of the keys that sign audit checkpoints: each key is endorsed by the one before it, and only keys that lead
- * back to a pinned one are believed. The host and offline verifiers run the same code.
+ * back to a pinned one are trusted. The host and offline verifiers run the same code.
  */
 
 /** The public half of a signing key, and the signature of the key before it. */
@@ -25,19 +25,19 @@ export function endorsementText({ keyId, publicKey, endorsedBy }: EndorsedKey): 
 type IsSigned = (text: string, signature: string, publicKey: string) => boolean;
 
 /** The ids of the keys that are pinned, and of those that a chain of endorsements connects to a pinned one. */
-export function believedKeys(
+export function trustedKeys(
   keys: readonly EndorsedKey[],
   isPinned: (key: EndorsedKey) => boolean,
   isSigned: IsSigned,
 ): ReadonlySet<string> {
-  const believed = new Map(keys.filter(isPinned).map((key) => [key.keyId, key]));
-  for (let before = -1; before < believed.size; ) {
-    before = believed.size;
+  const trusted = new Map(keys.filter(isPinned).map((key) => [key.keyId, key]));
+  for (let before = -1; before < trusted.size; ) {
+    before = trusted.size;
     for (const key of keys) {
-      if (!believed.has(key.keyId) && isEndorsed(key, believed, isSigned)) believed.set(key.keyId, key);
+      if (!trusted.has(key.keyId) && isEndorsed(key, trusted, isSigned)) trusted.set(key.keyId, key);
     }
   }
-  return new Set(believed.keys());
+  return new Set(trusted.keys());
 }
 
 /** The first key of the chain of endorsements that leads to a key. */
@@ -53,7 +53,7 @@ export function firstOf(keys: readonly EndorsedKey[], keyId: string): EndorsedKe
   return first;
 }
 
-function isEndorsed(key: EndorsedKey, believed: ReadonlyMap<string, EndorsedKey>, isSigned: IsSigned): boolean {
-  const by = believed.get(key.endorsedBy ?? '');
+function isEndorsed(key: EndorsedKey, trusted: ReadonlyMap<string, EndorsedKey>, isSigned: IsSigned): boolean {
+  const by = trusted.get(key.endorsedBy ?? '');
   return by !== undefined && isSigned(endorsementText(key), key.endorsement ?? '', by.publicKey);
 }

@@ -1,5 +1,5 @@
 import type { AuditCheckpoint } from '../../../protocol/trust/audit-chain.ts';
-import { believedKeys, type EndorsedKey, endorsementText } from '../../../protocol/trust/audit-keys.ts';
+import { type EndorsedKey, endorsementText, trustedKeys } from '../../../protocol/trust/audit-keys.ts';
 import { commitOrThrow } from '../../../runtime/change.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import {
@@ -20,15 +20,15 @@ export interface PublicKey extends EndorsedKey {
   /** Base64 of the SubjectPublicKeyInfo. */
   readonly spki: string;
   readonly pem: string;
-  /** Whether it is pinned, or endorsed by a key that is believed. */
-  readonly isBelieved: boolean;
+  /** Whether it is pinned, or endorsed by a key that is trusted. */
+  readonly isTrusted: boolean;
 }
 
 interface KnownKey extends PublicKey {
   readonly isSigned: VerifyHex;
 }
 
-/** Which key signs, where private keys are, and which keys are believed. */
+/** Which key signs, where private keys are, and which keys are trusted. */
 interface CheckpointKeysOptions extends KeyOptions {
   /** The key that signs; without a name it is the newest. */
   readonly name: string | undefined;
@@ -45,7 +45,7 @@ const NOBODY_VOUCHES =
 
 /**
  * The keys that sign checkpoints, and nothing else. Their public halves are in the store, so every host can verify what
- * any of them signed. A row of that table is not believed because it is there: see `KeyRows`.
+ * any of them signed. A row of that table is not trusted because it is there: see `KeyRows`.
  */
 export class CheckpointKeys {
   readonly #runtime: KeysRuntime;
@@ -66,23 +66,20 @@ export class CheckpointKeys {
     const { egress, log } = this.#runtime;
     this.#outside = await Promise.all(this.#options.signers.map((location) => openSigner(location, egress)));
     await this.#ensureSigning();
-    const unbelieved = this.all.filter(({ isBelieved }) => !isBelieved);
-    if (unbelieved.length > 0) {
-      const keys = unbelieved.map(({ keyId, spki }) => ({ keyId, publicKey: spki }));
-      log.warn(
-        { keys },
-        'audit keys in the store are not believed; if they are yours, list them in CAPSTAN_AUDIT_ROOT',
-      );
+    const untrusted = this.all.filter(({ isTrusted }) => !isTrusted);
+    if (untrusted.length > 0) {
+      const keys = untrusted.map(({ keyId, spki }) => ({ keyId, publicKey: spki }));
+      log.warn({ keys }, 'audit keys in the store are not trusted; if they are yours, list them in CAPSTAN_AUDIT_ROOT');
     }
   }
 
-  /** Creates a key unless there is one to sign with. One that nobody could believe is not created. */
+  /** Creates a key unless there is one to sign with. A key that nobody could trust is not created. */
   async #ensureSigning(): Promise<void> {
     let rows = await this.#load();
     for (let attempt = 0; attempt < CREATIONS_MAX && !this.#signing; attempt++) {
       const row = await this.#newRow(rows);
-      const isCredible = row.endorsed_by !== null || this.#rows.isNewPinned(rows, this.#outside);
-      if (!isCredible) throw new Error(NOBODY_VOUCHES);
+      const canBeTrusted = row.endorsed_by !== null || this.#rows.isNewPinned(rows, this.#outside);
+      if (!canBeTrusted) throw new Error(NOBODY_VOUCHES);
       await commitOrThrow(this.#runtime.store, [ensureAuditKey(row)]);
       rows = await this.#load();
     }
@@ -107,10 +104,10 @@ export class CheckpointKeys {
     return { keyId, signature: await signer.sign(root) };
   }
 
-  /** Whether a checkpoint was signed with the key that it names, and that key is believed. */
+  /** Whether a checkpoint was signed with the key that it names, and that key is trusted. */
   isSigned({ merkleRoot, signature }: AuditCheckpoint, keyId: string): boolean {
     const key = this.#known.get(keyId);
-    return key?.isBelieved === true && key.isSigned(merkleRoot, signature);
+    return key?.isTrusted === true && key.isSigned(merkleRoot, signature);
   }
 
   /** Loads the keys again if one of these is unknown: another host may have created it. */
@@ -122,8 +119,8 @@ export class CheckpointKeys {
     const rows = (await this.#runtime.store.read<AuditKeyRow>(listAuditKeys())).filter(hasPublicKey);
     const keys = rows.map(endorsedKeyOf);
     const pinned = this.#rows.pinned(rows, this.#outside);
-    const believed = believedKeys(keys, ({ keyId }) => pinned.has(keyId), isTextSigned);
-    this.#known = new Map(rows.map((row) => [row.key_id, knownKey(row, believed.has(row.key_id))]));
+    const trusted = trustedKeys(keys, ({ keyId }) => pinned.has(keyId), isTextSigned);
+    this.#known = new Map(rows.map((row) => [row.key_id, knownKey(row, trusted.has(row.key_id))]));
     this.#signing ??= this.#findSigning(rows);
     return rows;
   }
@@ -135,7 +132,7 @@ export class CheckpointKeys {
     for (const row of rows) {
       const isMeant = outside ? row.public_key === outside.publicKey : name === undefined || name === row.key_id;
       const signer =
-        isMeant && this.#known.get(row.key_id)!.isBelieved ? (outside ?? this.#rows.signerOf(row)) : undefined;
+        isMeant && this.#known.get(row.key_id)!.isTrusted ? (outside ?? this.#rows.signerOf(row)) : undefined;
       if (signer) return { keyId: row.key_id, signer };
     }
     return undefined;
@@ -157,12 +154,12 @@ export class CheckpointKeys {
     });
   }
 
-  /** The newest believed key that this host can sign with vouches for the new one. */
+  /** The newest trusted key that this host can sign with vouches for the new one. */
   async #endorsement(
     rows: readonly AuditKeyRow[],
     key: EndorsedKey,
   ): Promise<Pick<AuditKeyRow, 'endorsed_by' | 'endorsement'>> {
-    for (const row of rows.filter(({ key_id }) => this.#known.get(key_id)!.isBelieved)) {
+    for (const row of rows.filter(({ key_id }) => this.#known.get(key_id)!.isTrusted)) {
       const signer = this.#outside.find(({ publicKey }) => publicKey === row.public_key) ?? this.#rows.endorserOf(row);
       if (!signer) continue;
       const text = endorsementText({ ...key, endorsedBy: row.key_id });
@@ -172,9 +169,9 @@ export class CheckpointKeys {
   }
 }
 
-function knownKey(row: AuditKeyRow, isBelieved: boolean): KnownKey {
+function knownKey(row: AuditKeyRow, isTrusted: boolean): KnownKey {
   const { public_key: spki } = row;
-  return { ...endorsedKeyOf(row), spki, pem: pemOf(spki), isBelieved, isSigned: signatureVerifierOf(spki) };
+  return { ...endorsedKeyOf(row), spki, pem: pemOf(spki), isTrusted, isSigned: signatureVerifierOf(spki) };
 }
 
 function endorsedKeyOf({ key_id, public_key, endorsed_by, endorsement }: AuditKeyRow): EndorsedKey {

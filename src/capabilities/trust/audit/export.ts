@@ -62,7 +62,7 @@ export class AuditExport {
       toSeq: to,
       lastSeq: Math.max(to, end),
       signingKey: keyDocument(current),
-      signingKeys: all.filter(({ keyId, isBelieved }) => isBelieved || used.has(keyId)).map(keyDocument),
+      signingKeys: all.filter(({ keyId, isTrusted }) => isTrusted || used.has(keyId)).map(keyDocument),
       checkpoints: checkpoints.map(checkpointDocument),
     };
     return `${JSON.stringify(header).slice(0, -1)},"entries":[`;

@@ -114,11 +114,11 @@ export function FeedbackItem({ item, onAnswer }: ItemProps) {
   );
 }
 
-/** A run that was put aside because it took its host down. */
+/** A quarantined run: it crashed or blocked its host. */
 export function QuarantineItem({ item, onAnswer }: ItemProps) {
   const { runId = '' } = item;
   return (
-    <RunItem item={item} kind="Put aside">
+    <RunItem item={item} kind="Quarantined">
       <p>Resume it to try again on the next free host, or cancel it for good.</p>
       <Deeds
         deeds={[

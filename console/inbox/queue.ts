@@ -25,7 +25,7 @@ const KIND_WORDS: Readonly<Record<InboxItem['kind'], string>> = {
   dispute: 'Disputed verdict',
   proposal: 'Proposal',
   feedback: 'Feedback',
-  quarantine: 'Put aside',
+  quarantine: 'Quarantined',
 };
 
 /** What an item is and where it comes from: the workflow, and the node that asks. */

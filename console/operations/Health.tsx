@@ -65,7 +65,7 @@ function factsOf({ queue, interrupts, store, tenant, quarantinedRuns }: HostHeal
   const { storedBytes, storageLimitBytes, retentionMs } = tenant;
   return [
     ...(queue ? [['Due work', dueWork(queue)] as const] : []),
-    ['Runs put aside', quarantinedRuns === 0 ? '✓ none' : `✕ ${count(quarantinedRuns)}`],
+    ['Quarantined runs', quarantinedRuns === 0 ? '✓ none' : `✕ ${count(quarantinedRuns)}`],
     ...(interrupts ? [['Open questions', openQuestions(interrupts)] as const] : []),
     ['Store', `${STORES[store.kind]}${store.bytes === undefined ? '' : `, ${bytes(store.bytes)}`}`],
     ['Your runs take', `${bytes(storedBytes)} of ${bytes(storageLimitBytes)}`],

@@ -59,7 +59,7 @@ export const shareSettings = defineSettings({
     },
     quarantineAfter: {
       variable: 'CAPSTAN_QUARANTINE_AFTER',
-      meaning: 'host deaths while a run was driven alone, or stalls, after which it is put aside (2)',
+      meaning: 'host crashes or stalls caused by a run, after which it is quarantined (2)',
     },
   },
   read: (read) => {

@@ -98,7 +98,7 @@ interface Probes {
   readonly isDraining: () => boolean;
   /** Whether so little disk space is left that no new runs are taken. */
   readonly isShortOfSpace: () => boolean;
-  /** How many runs were put aside. */
+  /** How many runs were quarantined. */
   readonly quarantined: () => Promise<number>;
   /** By how much the store's clock is ahead of this machine's. */
   readonly clockOffsetMs: () => number;

@@ -9,7 +9,7 @@ import {
 } from '../store/queue.ts';
 import type { Unit } from '../store/sql.ts';
 import type { Places } from './places.ts';
-import { putAside } from './put-aside.ts';
+import { pauseQuarantined } from './quarantine.ts';
 import type { Runtime } from './runtime.ts';
 import { RUN_WORK } from './start-run.ts';
 
@@ -119,14 +119,14 @@ type Orphan = Pick<WorkItem, 'work_id' | 'tenant'> & { readonly quarantined_at: 
 
 /**
  * Returns the items of dead hosts to the queue. Runs that were executing become suspects, which are tried alone; those
- * that were alone at too many deaths are put aside before anything is driven.
+ * that were alone at too many deaths are quarantined before anything is driven.
  */
 export async function returnOrphans(runtime: Runtime, strikesMax: number): Promise<void> {
   for (;;) {
     const outcome = await runtime.store.commit<Orphan>([freeOrphans(CLAIM_MAX, { kind: RUN_WORK, strikesMax })]);
     const freed = outcome.committed ? outcome.rows.flat() : [];
     for (const { work_id, tenant, quarantined_at } of freed) {
-      if (quarantined_at !== null) void putAside(runtime, tenant, work_id);
+      if (quarantined_at !== null) void pauseQuarantined(runtime, tenant, work_id);
     }
     runtime.meter.takenOver(freed.length);
     if (freed.length < CLAIM_MAX) return;

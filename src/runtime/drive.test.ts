@@ -177,7 +177,7 @@ describe('an effect', () => {
 
 describe('a run that keeps the process from everything else', () => {
   it.each([
-    ['is put aside if it works all that time', true, 'run.paused'],
+    ['is quarantined if it works all that time', true, 'run.paused'],
     ['is not, if the machine was busy or frozen', false, 'run.completed'],
   ])('%s', async (_what, works, end) => {
     runtime.watchdog.start(Number.POSITIVE_INFINITY, () => {});

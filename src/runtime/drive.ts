@@ -51,7 +51,7 @@ export interface DriveOptions {
   readonly placeChild: () => Placement;
 }
 
-/** Thrown when a run must be put aside, because it keeps the process from everything else. */
+/** Thrown when a run must be quarantined, because it keeps the process from everything else. */
 export class RunStalls extends Error {
   override readonly name = 'RunStalls';
 }

@@ -26,7 +26,7 @@ import { handBack } from './hand-back.ts';
 import { handleWork } from './handle-work.ts';
 import { type PlaceOptions, Places } from './places.ts';
 import { Polls } from './polls.ts';
-import { putAside } from './put-aside.ts';
+import { pauseQuarantined } from './quarantine.ts';
 import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
 import { type Placement, RUN_WORK, type StartedRun, startRun } from './start-run.ts';
@@ -40,7 +40,7 @@ interface ExecutorOptions extends PlaceOptions {
   readonly version?: string;
   /** How long a host that sends no heartbeats keeps its leases. */
   readonly leaseMs: number;
-  /** A run is put aside after this many host deaths while it was driven alone, or stalls. */
+  /** A run is quarantined after this many host deaths while it was driven alone, or stalls. */
   readonly strikesMax?: number;
   /** Whether so little disk space is left that it is kept for runs that have begun. */
   readonly isShortOfSpace?: () => boolean;
@@ -284,7 +284,7 @@ export class Executor {
           else await this.#pauseAfterBug(tenant, lease, error);
           return this.#untrack(lease.workId, active, null);
         }
-        this.#runtime.log.warn({ runId: lease.workId, err: error }, 'a run could not be driven on; trying again');
+        this.#runtime.log.warn({ runId: lease.workId, err: error }, 'a run could not continue; retrying');
       }
       await sleep(this.#runtime.clock, retryMs, this.#stop.signal);
       // The next owner continues from the log.
@@ -303,14 +303,14 @@ export class Executor {
     return due;
   }
 
-  /** A suspect that has been driven for a while without harm is one no more. */
+  /** Resets the strikes of a run that was driven for a while without a crash. */
   #acquitLater(lease: Lease, crashes: number): void {
     this.#runtime.clock.after(Math.min(TRIAL_MS * 2 ** crashes, TRIAL_MAX_MS), () => {
       if (this.#claims.onTrial !== lease.workId) return;
       commitOrThrow(this.#runtime.store, [acquit(lease)]).then(
         () => this.#endTrial(lease.workId),
         (error) => {
-          this.#runtime.log.warn({ runId: lease.workId, err: error }, 'a suspect was not acquitted; trying again');
+          this.#runtime.log.warn({ runId: lease.workId, err: error }, 'could not reset the strikes of a run; retrying');
           this.#acquitLater(lease, crashes);
         },
       );
@@ -325,7 +325,7 @@ export class Executor {
 
   async #quarantine(tenant: string, lease: Lease): Promise<void> {
     await this.#handBack(lease, [quarantine(lease)]);
-    await putAside(this.#runtime, tenant, lease.workId);
+    await pauseQuarantined(this.#runtime, tenant, lease.workId);
   }
 
   async #load(tenant: string, runId: string): Promise<HeldRun> {

@@ -29,7 +29,7 @@ const NODES_PER_STEP = 8;
  * are committed together with the run, so a run that needs nothing else is stored once, ended, and never queued.
  *
  * Only types take part that have answered at once in a run that was stored, so a type that always takes the host down
- * leaves a run behind that can be put aside. One that does so for some inputs only may do it before its run is stored:
+ * leaves a run behind that can be quarantined. One that does so for some inputs only may do it before its run is stored:
  * then the request is cut off and nothing is left. A node that takes longer this time is called again by whoever drives
  * the run; it is pure, so nothing is done twice.
  */

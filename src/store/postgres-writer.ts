@@ -12,7 +12,7 @@ import { StoreFailure } from './store.ts';
 const RETRYABLE_CODES: readonly unknown[] = ['40001', '40P01'];
 const ATTEMPTS_MAX = 5;
 /** Units that a group leaves out one by one before each of the others is committed separately too. */
-const ASIDE_MAX = 4;
+const LEFT_OUT_MAX = 4;
 /** Shared statements of a group that may fail before its units are planned apart. */
 const REPLANNED_MAX = 4;
 /** Conditions that are remembered. */
@@ -33,8 +33,8 @@ export class Writer {
   }
 
   /**
-   * Commits all units in one transaction, which nearly always succeeds. A unit that fails is put aside and the others
-   * are tried again without it; those that were put aside are committed separately at the end, so that only the failing
+   * Commits all units in one transaction, which nearly always succeeds. A unit that fails is left out and the others
+   * are tried again without it; those that were left out are committed separately at the end, so that only the failing
    * ones are affected.
    */
   async commitGroup(units: readonly Unit[]): Promise<readonly UnitOutcome[]> {
@@ -56,23 +56,26 @@ export class Writer {
   /** Returns the units that are to be committed separately. */
   async #commitTogether(units: readonly Unit[], outcomes: Map<number, UnitOutcome>): Promise<number[]> {
     let together = units.map((_, index) => index);
-    const aside: number[] = [];
-    for (let blocked = 0; together.length + aside.length > 1 && together.length > 0 && aside.length < ASIDE_MAX; ) {
+    const leftOut: number[] = [];
+    for (
+      let blocked = 0;
+      together.length + leftOut.length > 1 && together.length > 0 && leftOut.length < LEFT_OUT_MAX;
+    ) {
       const outcome = await this.#transact(together.map((index) => units[index]!));
       if ('rows' in outcome) {
         together.forEach((index, place) => void outcomes.set(index, { committed: true, rows: outcome.rows[place]! }));
-        return aside;
+        return leftOut;
       }
       const failing = together[outcome.failing]!;
       together = together.filter((index) => index !== failing);
-      if (!(outcome.outcome instanceof Blocked)) aside.push(failing);
+      if (!(outcome.outcome instanceof Blocked)) leftOut.push(failing);
       else outcomes.set(failing, outcome.outcome);
       // Each costs the others the time that a lock is waited for.
       if (outcome.outcome instanceof Blocked && ++blocked === BLOCKED_PER_GROUP) {
         for (const index of together.splice(0)) outcomes.set(index, outcome.outcome);
       }
     }
-    return [...together, ...aside];
+    return [...together, ...leftOut];
   }
 
   /** Commits one unit, retrying when PostgreSQL reports a serialization failure or a deadlock. */

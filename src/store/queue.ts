@@ -193,19 +193,19 @@ function notOf(kinds: readonly string[], firstPlace: number): string {
   return kinds.length === 0 ? '' : `AND kind NOT IN (${kinds.map((_, index) => `$${firstPlace + index}`).join(', ')})`;
 }
 
-/** An item with more strikes than this is put aside, unless the operator says otherwise. */
+/** An item with more strikes than this is quarantined, unless the operator says otherwise. */
 export const STRIKES_MAX = 2;
 
-/** Which items get a strike when their host dies, and with more than how many they are put aside. */
+/** Which items get a strike when their host dies, and with more than how many they are quarantined. */
 interface StrikeOptions {
   readonly kind: string;
   readonly strikesMax: number;
 }
 
 /**
- * Frees items whose owner has no valid heartbeat, and counts a crash for each. Those that get their last strike are put
- * aside in the same statement, so that no host claims them again. While others are suspected too, a host's death with one
- * of them may have been chance: that one is tried once more, after the others.
+ * Frees items whose owner has no valid heartbeat, and counts a crash for each. Those that get their last strike are
+ * quarantined in the same statement, so that no host claims them again. While others are suspected too, a host's death
+ * with one of them may have been chance: that one is tried once more, after the others.
  */
 export function freeOrphans(limit: number, { kind, strikesMax }: StrikeOptions): Write {
   return {
@@ -225,7 +225,7 @@ export function freeOrphans(limit: number, { kind, strikesMax }: StrikeOptions):
   };
 }
 
-/** Puts an item aside that the caller holds and is sure about: no host claims it until it is given back. */
+/** Quarantines an item that the caller holds and is sure about: no host claims it until the quarantine ends. */
 export function quarantine({ workId, owner, epoch }: Lease): Write {
   return {
     sql: `UPDATE work SET owner = NULL, due_at = NULL, epoch = epoch + 1, strikes = strikes + 2, quarantined_at = $now
@@ -234,7 +234,7 @@ export function quarantine({ workId, owner, epoch }: Lease): Write {
   };
 }
 
-/** Gives an item back that was put aside; it is due at once, and tried alone once more: its strikes stay. */
+/** Ends the quarantine of an item; it is due at once, and tried alone once more: its strikes stay. */
 export function endQuarantine(workId: string): Write {
   return {
     sql: `UPDATE work SET due_at = $now, quarantined_at = NULL
@@ -243,7 +243,7 @@ export function endQuarantine(workId: string): Write {
   };
 }
 
-/** Clears an item of suspicion. Its crashes stay: if it does not move, its next trial is longer. */
+/** Resets the strikes of an item. Its crashes stay: if it does not move, its next trial is longer. */
 export function acquit({ workId, owner, epoch }: Lease): Write {
   return {
     sql: 'UPDATE work SET strikes = 0 WHERE work_id = $1 AND owner = $2 AND epoch = $3',
@@ -251,19 +251,19 @@ export function acquit({ workId, owner, epoch }: Lease): Write {
   };
 }
 
-/** Counts the items that were put aside, of all tenants. */
+/** Counts the items that were quarantined, of all tenants. */
 export function countQuarantined(): Statement {
   return sql('SELECT COUNT(*) AS count FROM work WHERE quarantined_at IS NOT NULL');
 }
 
-/** A run that was put aside. */
+/** A run that was quarantined. */
 export interface QuarantinedRow {
   readonly work_id: string;
   readonly quarantined_at: number;
   readonly workspace: string | null;
 }
 
-/** Lists the runs whose items were put aside, before a position, newest first. */
+/** Lists the runs whose items were quarantined, before a position, newest first. */
 export function listQuarantined(
   { tenant, workspace }: Visibility,
   before: { readonly at: number; readonly id: string } | undefined,
@@ -281,7 +281,7 @@ export function listQuarantined(
   );
 }
 
-/** Finds a run if it was put aside. */
+/** Finds a run if it was quarantined. */
 export function findQuarantined({ tenant }: Visibility, runId: string): Statement {
   return sql(
     'SELECT work_id FROM work WHERE work_id = $1 AND tenant = $2 AND quarantined_at IS NOT NULL',

@@ -167,7 +167,7 @@ export const CORE_TABLES: readonly Migration[] = [
   {
     id: 'core/0006',
     statements: [
-      // Host deaths and stalls that an item is suspected of, and when it was put aside for them.
+      // Host deaths and stalls that an item is suspected of, and when it was quarantined for them.
       'ALTER TABLE work ADD COLUMN strikes BIGINT NOT NULL DEFAULT 0',
       'ALTER TABLE work ADD COLUMN quarantined_at BIGINT',
       'CREATE INDEX work_quarantined ON work (tenant, quarantined_at) WHERE quarantined_at IS NOT NULL',

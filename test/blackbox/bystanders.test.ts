@@ -6,7 +6,7 @@ import { STORES } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
 /**
- * Goal: runs that were executing when hosts were killed are not punished for it: none is put aside or failed, and deaths
+ * Goal: runs that were executing when hosts were killed are not punished for it: none is quarantined or failed, and deaths
  * use up no retries. Method: real hosts that are killed as soon as they go on with one of the runs, again and again.
  */
 /** After two all runs are suspects, which are tried one by one: at the others, two of them look guilty. */

@@ -6,7 +6,7 @@ import { STORES } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
 /**
- * Goal: a run that takes its host down is put aside once it has done so alone twice, and nothing else is. Method: real
+ * Goal: a run that takes its host down is quarantined once it has done so alone twice, and nothing else is. Method: real
  * hosts with a node type that kills the process.
  */
 
@@ -25,7 +25,7 @@ describe.each(STORES)('a poison run, on %s', { timeout: 120_000 }, (kind) => {
     hosts.push(host);
     return host;
   };
-  /** The first host that the run does not take down, with what it has put aside. */
+  /** The first host that the run does not take down, with what it has quarantined. */
   const survivor = async () => {
     for (let deaths = 1; deaths <= DEATHS_MAX; deaths++) {
       const host = await start().catch(() => undefined);
@@ -41,7 +41,7 @@ describe.each(STORES)('a poison run, on %s', { timeout: 120_000 }, (kind) => {
     for (const host of hosts) await host.exit;
   });
 
-  it('is put aside when it has taken hosts down alone, and tried again when a person says so', async () => {
+  it('is quarantined when it has taken hosts down alone, and tried again when a person says so', async () => {
     const first = await start();
     const editor = first.as('editor');
     const poison = await register(editor, workflow([node('p', 'vendor.test.poison')]));
@@ -57,12 +57,12 @@ describe.each(STORES)('a poison run, on %s', { timeout: 120_000 }, (kind) => {
     expect(items).toHaveLength(1);
     const events = (await owner.get(`/v1/runs/${runId}/events/poll`)).body.events;
     expect(events.at(-1)).toMatchObject({ type: 'run.paused', payload: { reason: 'runner_unavailable' } });
-    const aside = async (who: 'owner' | 'other') =>
+    const quarantinedOf = async (who: 'owner' | 'other') =>
       (await third.as(who).get('/v1/host/capstan/inbox')).body.items.filter(
         ({ kind: ofItem }: { kind: string }) => ofItem === 'quarantine',
       );
-    expect(await aside('owner')).toMatchObject([{ runId }]);
-    expect(await aside('other')).toEqual([]);
+    expect(await quarantinedOf('owner')).toMatchObject([{ runId }]);
+    expect(await quarantinedOf('other')).toEqual([]);
     expect((await owner.get('/readyz')).body).toEqual({ status: 'ready', quarantined: 1 });
     expect((await owner.get('/metrics')).text).toMatch(/^capstan_runs_quarantined 1$/m);
     // The other run that was executing when both hosts died goes on.

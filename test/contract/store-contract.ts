@@ -404,7 +404,7 @@ export function storeContract(name: string, open: OpenStore): void {
         expect(outcome).toMatchObject({ rows: [{ length: 2 }, [{ work_id: 'b', tenant: 'beta' }]] });
       });
 
-      it('puts a run aside with the second host that dies while it holds it alone', async () => {
+      it('quarantines a run with the second host that dies while it holds it alone', async () => {
         const runItem = (workId: string) => addWork({ workId, kind: 'run', tenant: 'alpha', dueAt: 0 });
         const free = () => commit([freeOrphans(10, { kind: 'run', strikesMax: 2 })]);
         const suspects = async (owner: string): Promise<WorkItem[]> => {

@@ -85,7 +85,7 @@ export const PLANTED: readonly PlantedBug[] = [
     ...CONTRACT,
   },
   {
-    name: 'suspects are put aside with the first death',
+    name: 'suspects are quarantined with the first death',
     file: QUEUE,
     text: 'kind = $2 AND (strikes > $3 OR',
     bug: 'kind = $2 AND (strikes + 3 > $3 OR',

@@ -24,7 +24,7 @@ export const HostHealth = Type.Object(
         description: `Work items that are due and wait for a host, of all tenants, and for how long the oldest has; ${WHERE_PUBLIC}`,
       }),
     ),
-    quarantinedRuns: Type.Integer({ minimum: 0, description: 'Runs of all tenants that were put aside' }),
+    quarantinedRuns: Type.Integer({ minimum: 0, description: 'Quarantined runs of all tenants' }),
     interrupts: Type.Optional(
       Type.Object({ open: Count, oldestMs: Ms }, { description: `Of all tenants; ${WHERE_PUBLIC}` }),
     ),

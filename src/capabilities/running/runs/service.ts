@@ -134,15 +134,15 @@ export class RunService implements Runs {
   async resume(caller: Caller, runId: string, reason?: string): Promise<Change<MovedRun> | Refusal> {
     const resumedBy = caller.subject.principal;
     const resumed = await this.#move(caller, runId, (run) => resumeRun(run, { reason, resumedBy }));
-    // A run that was put aside is tried once more; a person has said so.
-    const giveBack = changeOf(undefined, [endQuarantine(runId)]);
-    if (!isRefusal(resumed)) return and(resumed, giveBack);
+    // A quarantined run is tried once more, because a person asked for it.
+    const endOfQuarantine = changeOf(undefined, [endQuarantine(runId)]);
+    if (!isRefusal(resumed)) return and(resumed, endOfQuarantine);
     const { store, hub, clock } = this.#host.runtime;
     if (resumed.refused !== 'run_state_conflict') return resumed;
-    const [aside] = await store.read<Pick<QuarantinedRow, 'work_id'>>(findQuarantined(caller.subject, runId));
-    if (!aside) return resumed;
+    const [quarantined] = await store.read<Pick<QuarantinedRow, 'work_id'>>(findQuarantined(caller.subject, runId));
+    if (!quarantined) return resumed;
     const moved = { status: resumed.details?.runStatus as RunStatus, at: clock.now() };
-    return changeOf(moved, giveBack.writes, { announce: [() => hub.wakeWorkers(runId)] });
+    return changeOf(moved, endOfQuarantine.writes, { announce: [() => hub.wakeWorkers(runId)] });
   }
 
   list(caller: Caller, filter: RunFilter, limit: number): Promise<ListedRun[]> {

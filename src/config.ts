@@ -28,7 +28,7 @@ const serverSettings = defineSettings({
       variable: 'DATABASE_URL',
       flag: '--database-url <url>',
       meaning:
-        'postgres://… URL, to use PostgreSQL instead of the embedded store; several servers, of which one takes writes, are separated by commas',
+        'postgres://… URL, to use PostgreSQL instead of the embedded store; the servers of a cluster are separated by commas',
     },
     workflows: {
       variable: 'CAPSTAN_WORKFLOWS',
@@ -61,15 +61,15 @@ const serverSettings = defineSettings({
     },
     blockedMs: {
       variable: 'CAPSTAN_BLOCKED_MS',
-      meaning: 'log and count what keeps the event loop from turning for so many milliseconds (250)',
+      meaning: 'log and count operations that block the event loop longer than this, in milliseconds (250)',
     },
     minFreeBytes: {
       variable: 'CAPSTAN_MIN_FREE_BYTES',
-      meaning: 'disk space below which no new runs are taken, while those that have begun go on (104857600; SQLite)',
+      meaning: 'free disk space in bytes below which new runs are refused; started runs continue (104857600; SQLite)',
     },
     drainMs: {
       variable: 'CAPSTAN_DRAIN_MS',
-      meaning: 'milliseconds from SIGTERM, for which requests are still served while /readyz says no (2000)',
+      meaning: 'milliseconds after SIGTERM during which requests are still served and /readyz answers 503 (2000)',
     },
     leaseMs: {
       variable: 'CAPSTAN_LEASE_MS',
@@ -79,11 +79,11 @@ const serverSettings = defineSettings({
     databaseStallMs: {
       variable: 'CAPSTAN_DATABASE_STALL_MS',
       meaning:
-        'milliseconds after which PostgreSQL ends a transaction, so that a host that stops in the middle of one stops no other (4000)',
+        'milliseconds after which PostgreSQL aborts a transaction, so that a frozen host does not block others (4000)',
     },
     clockOffsetMs: {
       variable: 'CAPSTAN_CLOCK_OFFSET_MS',
-      meaning: "milliseconds by which this machine's clock is set wrong, for tests; only with --conformance (0)",
+      meaning: "error of this machine's clock in milliseconds, for tests; only with --conformance (0)",
     },
   },
   read: (read) => {
@@ -103,7 +103,7 @@ const serverSettings = defineSettings({
       corsOrigins: read.list('corsOrigins', (text) =>
         text === '*' || (URL.canParse(text) && new URL(text).origin === text)
           ? undefined
-          : ' must be origins, as https://app.example, separated by commas, or *.',
+          : ' must be origins such as https://app.example, separated by commas, or *.',
       ),
       discoveryMirror: read.boolean('discoveryMirror'),
       blockedMs: read.integer('blockedMs', { otherwise: 250, min: 10, max: 60_000 }),

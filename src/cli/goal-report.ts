@@ -59,11 +59,11 @@ export function goalLines(goal: Goal, { history, plan, nextAt, lastRun }: GoalSo
 
 const STANDINGS: Readonly<Record<GoalStanding['status'], string>> = {
   armed: 'waits for its next run',
-  running: 'a run is at work',
+  running: 'a run is in progress',
   judging: 'a run is being judged',
   'waiting-person': 'waits for a person',
   'cannot-start': 'nothing can start a run',
-  'no-arm': 'what started its runs has started the last one',
+  'no-arm': 'its schedule, heartbeat or commitment has finished; no more runs start',
 };
 
 function standingText(standing: GoalStanding | undefined): string | undefined {

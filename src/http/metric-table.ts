@@ -36,7 +36,7 @@ export const HISTOGRAMS = {
     buckets: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5],
   },
   capstan_event_loop_blocked_seconds: {
-    help: 'How long operations kept the event loop from turning, those beyond CAPSTAN_BLOCKED_MS',
+    help: 'How long operations blocked the event loop, if longer than CAPSTAN_BLOCKED_MS',
     labels: ['operation'],
     buckets: [0.1, 0.25, 0.5, 1, 5],
   },
@@ -59,11 +59,11 @@ export const HISTOGRAMS = {
 export const GAUGES = {
   capstan_http_in_flight: { help: 'Requests being answered, open streams included' },
   capstan_http_in_flight_tenant_max: { help: 'The most requests of one tenant being answered' },
-  capstan_http_tenants_at_limit: { help: 'Tenants that have as many requests or streams open as they may' },
+  capstan_http_tenants_at_limit: { help: 'Tenants at their limit of open requests or streams' },
   capstan_http_streams: { help: 'Open event streams (SSE)' },
   capstan_hosts: { help: 'Hosts with a heartbeat on the same store, this one included' },
-  capstan_work_in_hand: { help: 'Work items that this process is busy with' },
-  capstan_work_tenants_at_limit: { help: 'Tenants that have taken all places they may have' },
+  capstan_work_in_hand: { help: 'Work items that this process is handling' },
+  capstan_work_tenants_at_limit: { help: 'Tenants at their work-item limit' },
   capstan_work_due: { help: 'Work items that are due and wait for a host, counted up to 10000', labels: ['kind'] },
   capstan_work_lag_seconds: { help: 'How long the oldest of these has been due', labels: ['kind'] },
   capstan_runs_followed: { help: 'Runs that somebody streams from this process' },
@@ -72,6 +72,6 @@ export const GAUGES = {
   capstan_interrupt_oldest_seconds: { help: 'How long the oldest of these has waited' },
   capstan_disk_free_bytes: { help: 'Free space on the disk of the store' },
   capstan_storage_tenant_max_bytes: { help: 'The most that one tenant has stored in its runs' },
-  capstan_storage_tenants_at_limit: { help: 'Tenants that have stored as much as they may' },
+  capstan_storage_tenants_at_limit: { help: 'Tenants at their storage limit' },
   capstan_clock_offset_seconds: { help: "By how much the store's clock is ahead of this machine's" },
 } as const satisfies Record<string, MetricRow>;

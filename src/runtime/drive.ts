@@ -44,14 +44,14 @@ export interface DriveOptions {
   readonly wakes: number;
   /** Consecutive hosts that crashed while they held this lease. */
   readonly crashes: number;
-  /** Host deaths and stalls that the run is suspected of. */
+  /** Host crashes and stalls that the run may have caused. */
   readonly strikes: number;
   readonly strikesMax: number;
   /** Who executes the children of the run. */
   readonly placeChild: () => Placement;
 }
 
-/** Thrown when a run must be quarantined, because it keeps the process from everything else. */
+/** Thrown when a run must be quarantined, because its steps block the event loop. */
 export class RunStalls extends Error {
   override readonly name = 'RunStalls';
 }
@@ -180,7 +180,7 @@ export class Drive {
     const ms = clock.now() - before;
     this.#turnMs += ms;
     if (ms < STALL_MS || (watchdog.workedMs() ?? ms) < STALL_MS) return isMore;
-    log.warn({ runId: this.#run.facts.runId, ms }, 'a run kept the process from everything else');
+    log.warn({ runId: this.#run.facts.runId, ms }, 'a step of a run blocked the event loop');
     if (++this.#strikes >= this.#options.strikesMax) throw new RunStalls(`one step of the run took ${ms} ms`);
     return isMore;
   }

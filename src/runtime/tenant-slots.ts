@@ -35,7 +35,11 @@ export class TenantSlots {
         const place = line.waiting.indexOf(begin);
         if (place >= 0) line.waiting.splice(place, 1);
         reject(
-          new NodeFailure({ code: 'upstream_unavailable', message: 'It was not its turn in time.', retryable: true }),
+          new NodeFailure({
+            code: 'upstream_unavailable',
+            message: 'Timed out waiting for a free slot of this tenant.',
+            retryable: true,
+          }),
         );
       };
       line.waiting.push(begin);

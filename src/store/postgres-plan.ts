@@ -36,7 +36,7 @@ export function planTogether(units: readonly Unit[], metConditions: ReadonlySet<
         others.push({ write, unit: index });
     }
   });
-  // A condition is looked at once the transaction has its id, as the writes are that it stands for: readers of a feed go by ids.
+  // Conditions run after the transaction id is assigned, because feed readers order by it.
   const checks = conditions.size === 0 ? [] : [TAKE_ID, ...conditions.values()];
   const shared = [...checks, ...together.inserts()];
   return {

@@ -64,8 +64,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       cause: error,
     });
   }
-  if (link.isPooled) log?.info({}, 'a pooler gives out sessions of the database: news of other hosts is polled for');
-  link.servers.onMove(({ name }) => log?.warn({ server: name }, 'another server of the database takes the writes now'));
+  if (link.isPooled) log?.info({}, 'connection pooler detected: polling replaces LISTEN/NOTIFY');
+  link.servers.onMove(({ name }) => log?.warn({ server: name }, 'another database server accepts writes now'));
 
   let closed: Promise<void> | undefined;
   return {

@@ -56,7 +56,7 @@ export function effectOf(kind: StoreKind, migration: Migration): Effect {
   return (['alone', 'pause'] as const).find((effect) => effects.includes(effect)) ?? 'beside';
 }
 
-/** Whatever is not known to be harmless is not. */
+/** A statement of unknown effect counts as incompatible with older hosts. */
 function effectOfStatement(text: string, created: Set<string>): Effect {
   const table = (pattern: RegExp): string | undefined => pattern.exec(text)?.[1];
   const made = table(/^CREATE TABLE (\w+)/);

@@ -33,7 +33,7 @@ describe('two hosts behind a pooler in transaction mode', () => {
     await stream.until((frames) => frames.some(({ event }) => event === 'run.completed'));
     runs.push(waiting, await approvedRun(one, two), await scheduledRun(one));
     await expectCompleted(two, runs);
-    expect(one.output()).toContain('a pooler gives out sessions of the database');
+    expect(one.output()).toContain('connection pooler detected');
 
     const taken = await one.as('editor').run('conformance-cancellable', { inputs: { delayMs: 1_500 } });
     await one.as('editor').until(taken, ({ status }) => status === 'running');

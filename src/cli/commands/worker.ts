@@ -7,7 +7,7 @@ import { listOption, stringOption } from '../values.ts';
 export const worker: CommandSpec = {
   name: 'worker',
   takes: '[folder]',
-  summary: 'Make the attempts at the nodes of a project or of signed packs, outside of the host',
+  summary: 'Run a worker that executes the nodes of a project or of signed packs',
   flags: {
     '--project <folder>': 'folder of the project (the current one)',
     '--pack <folder...>': 'folder of a signed pack of nodes, instead of a project',

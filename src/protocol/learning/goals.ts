@@ -182,7 +182,7 @@ export const GOAL_STANDINGS = ['armed', 'running', 'judging', 'waiting-person', 
 export const GoalStanding = Type.Object({
   status: OneOf(GOAL_STANDINGS, {
     description:
-      '`waiting-person`: a person has to act; `cannot-start`: nothing can start a run; `no-arm`: what started the runs has started its last one',
+      '`waiting-person`: a person has to act; `cannot-start`: nothing can start a run; `no-arm`: the schedule, heartbeat or commitment of the goal has finished, so no more runs start',
   }),
   reason: Optional(Type.String()),
 });

@@ -65,14 +65,14 @@ export class GoalWorker {
     return ended ? this.#parts.judging.judge(goal, ended) : this.#noteLostArm(goal);
   }
 
-  /** An arm that has fired for the last time starts nothing more: somebody has to know. */
+  /** Notes that the goal's schedule, heartbeat or commitment has finished, so that a person learns that no more runs start. */
   async #noteLostArm(goal: HeldGoal): Promise<Change<Step> | Refusal> {
     const { progress, arm, stall } = goal;
     const { deadlineAt: until, started, iterations, isPaused } = progress;
     const mayBeLost = arm !== undefined && !stall && !isPaused && started === iterations;
     if (!mayBeLost || (await this.#parts.arms.isArmed(goal))) return unchanged({ until });
     const at = this.#runtime.clock.now();
-    const reason = 'What started the runs has started its last one.';
+    const reason = "The goal's schedule, heartbeat or commitment has finished; no more runs start.";
     const after: HeldGoal = { ...goal, stall: { status: 'no-arm', reason, at } };
     return this.#move(goal, { after, action: 'goal.stall', details: { reason } });
   }

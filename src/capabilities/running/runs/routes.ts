@@ -103,7 +103,10 @@ async function createWithCallback(
   const start = await runs.create(caller, { ...asked, takesFirstSteps: url === undefined });
   if (isRefusal(start)) return start;
   if (url === undefined) return withResult(start, (started) => ({ started }));
-  if (!webhooks) return refuse('validation_error', 'This host delivers nothing.', { field: 'callbackUrl' });
+  if (!webhooks)
+    return refuse('validation_error', 'Webhooks are disabled on this host, so callbackUrl cannot be used.', {
+      field: 'callbackUrl',
+    });
   const register = await webhooks.callback(caller, { runId: start.result.runId, url, origin });
   if (isRefusal(register)) return register;
   return withResult(and(start, register), (started) => ({ started, callback: register.result }));

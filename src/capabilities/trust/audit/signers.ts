@@ -85,7 +85,7 @@ function askService(url: string, egress: Pick<Egress, 'send'>): Ask {
     if (status !== 200) throw new Error(`The audit signer answered with ${status}.`);
     const answer: unknown = JSON.parse(body.toString('utf8'));
     const text = isObject(answer) ? answer[hex === undefined ? 'publicKey' : 'signature'] : undefined;
-    if (typeof text !== 'string') throw new Error('The audit signer answered with something else.');
+    if (typeof text !== 'string') throw new Error('The audit signer returned a response of an unexpected form.');
     return text;
   };
 }

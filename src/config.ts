@@ -43,7 +43,7 @@ const serverSettings = defineSettings({
     sharedTenant: {
       variable: 'CAPSTAN_SHARED_TENANT',
       meaning:
-        'tenant whose runs are started by triggers and schedules of the workflows of the host (default, for those of a project; none otherwise)',
+        'tenant for which triggers and schedules of the workflows that the host shares start runs (default, for those of a project; none otherwise)',
     },
     log: {
       variable: 'CAPSTAN_LOG',

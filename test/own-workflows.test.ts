@@ -186,7 +186,7 @@ describe('a workflow in code', () => {
         const [used, asked] = [node('used', 'core.identity'), node('asked', 'core.identity')];
         node('b', 'core.identity', { inputs: { x: used.output('x') }, after: when(asked, 'false') });
       });
-    expect(bypassed).toThrow('Let that one come after used');
+    expect(bypassed).toThrow('Place that step after used');
   });
 });
 

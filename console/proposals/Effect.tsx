@@ -31,7 +31,7 @@ export function Effect({ proposalId }: { readonly proposalId: string }) {
         <p className={styles.warning}>
           It did harm.{' '}
           <Link to="/proposals/$proposalId" params={{ proposalId: rollbackProposalId }} search={{}}>
-            The roll-back is proposed.
+            The rollback is proposed.
           </Link>
         </p>
       )}

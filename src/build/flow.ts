@@ -204,7 +204,7 @@ export class FlowBuilder<V extends TProperties> implements Flow<V> {
       const names = [...used].join(', ');
       // An edge that always holds would start the step although the condition is false.
       throw new ProjectProblem(
-        `The step ${targetNodeId} of ${this.#workflowId} uses ${names}, and starts under a condition of another step. Let that one come after ${names}.`,
+        `The step ${targetNodeId} of ${this.#workflowId} uses ${names}, and starts under a condition of another step. Place that step after ${names}.`,
       );
     }
     for (const { from, condition, triggerRule } of transitions) {

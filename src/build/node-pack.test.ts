@@ -77,7 +77,7 @@ describe('a pack of nodes', () => {
         const signature = { ...JSON.parse(readFileSync(join(folder, 'pack.sig'), 'utf8')), value };
         writeFileSync(join(folder, 'pack.sig'), JSON.stringify(signature));
       },
-      /covers pack\.json alone/,
+      /covers only pack\.json/,
     ],
   ])('is refused: %s', async (_what, tamper, message) => {
     const { folder, signer } = signedPack();

@@ -97,7 +97,7 @@ function privateFolder(): { readonly copy: string; readonly close: () => void } 
       const found = next(name, context);
       const isOutside = found.url.startsWith('file:') && !found.url.startsWith(inCopy);
       if (!isOutside || !context.parentURL?.startsWith(inCopy)) return found;
-      throw new ProjectProblem(`The pack imports ${name}, which is not one of its files. Bundle what it needs.`);
+      throw new ProjectProblem(`The pack imports ${name}, which is not one of its files. Bundle its dependencies.`);
     },
   });
   const close = (): void => {
@@ -161,7 +161,7 @@ function signerOfPack(files: Files, text: string | undefined, trusted: readonly 
   const checked = checkSignature({ file: files[MANIFEST] ?? '', whole: listOf(files) }, signature);
   if (isRefusal(checked)) throw new ProjectProblem(checked.message);
   if (checked.covers !== 'whole') {
-    throw new ProjectProblem(`The signature covers ${MANIFEST} alone, and not the code. Sign every file.`);
+    throw new ProjectProblem(`The signature covers only ${MANIFEST}, not the code. Sign every file.`);
   }
   const { publicKey } = checked.signature;
   if (!trusted.some((key) => rawPublicKeyOf(key) === publicKey)) {
@@ -211,7 +211,7 @@ function packedNode(
   const { typeId, role, label, description = label ?? typeId } = declared;
   const implementation = Object.hasOwn(code, typeId) ? code[typeId] : undefined;
   if (typeof implementation !== 'function')
-    throw new ProjectProblem(`The entry of the pack has no function ${typeId}.`);
+    throw new ProjectProblem(`The entry of the pack exports no function ${typeId}.`);
   const schema = (name: string, reference: string | undefined): { readonly [Name in string]?: ValueSchema } => {
     if (reference === undefined) return {};
     const path = inside(reference, files);

@@ -119,7 +119,7 @@ function transitionOf(
 }
 
 function unsayable(): never {
-  throw new ProjectProblem('Steps refer to earlier ones.');
+  throw new ProjectProblem('A step can refer only to earlier steps.');
 }
 
 function constantOf(name: string, definition: WorkflowDefinition): string {

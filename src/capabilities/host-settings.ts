@@ -35,7 +35,7 @@ export const hostSettings = defineSettings({
     egressAllow: {
       variable: 'CAPSTAN_EGRESS_ALLOW',
       meaning:
-        'what requests of workflows and webhooks may reach though it is not public: [scheme://]host[:port], separated by commas; a host is a name, *.name, an address or a CIDR',
+        'private addresses that requests of workflows and webhooks may reach: [scheme://]host[:port], separated by commas; a host is a name, *.name, an address or a CIDR',
     },
     maxNodeExecutions: {
       variable: 'CAPSTAN_MAX_NODE_EXECUTIONS',

@@ -9,7 +9,7 @@ export const metricsSettings = defineSettings({
     metrics: {
       variable: 'CAPSTAN_METRICS',
       meaning:
-        'who may read /metrics: public (everybody), token (who sends CAPSTAN_METRICS_TOKEN) or off (nobody) (token if there is one, otherwise public)',
+        'who may read /metrics: public (everybody), token (callers that send CAPSTAN_METRICS_TOKEN) or off (nobody) (token if one is set, otherwise public)',
     },
     metricsToken: {
       variable: 'CAPSTAN_METRICS_TOKEN',

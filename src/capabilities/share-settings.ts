@@ -34,15 +34,15 @@ export const shareSettings = defineSettings({
     requestsPerSecond: { variable: 'CAPSTAN_RATE_LIMIT', meaning: 'requests per second for each key (5000)' },
     addressPerSecond: {
       variable: 'CAPSTAN_ADDRESS_RATE_LIMIT',
-      meaning: 'requests per second from each address without a credential that is known to be good (500)',
+      meaning: 'requests per second from one address without a verified credential (500)',
     },
     requestTimeoutMs: {
       variable: 'CAPSTAN_REQUEST_TIMEOUT_MS',
-      meaning: 'milliseconds within which a request must have arrived with its body (30000)',
+      meaning: 'milliseconds within which a request and its body must arrive (30000)',
     },
     streamUnreadMs: {
       variable: 'CAPSTAN_STREAM_UNREAD_MS',
-      meaning: 'milliseconds after which a stream or a long answer is cut whose caller reads nothing of it (15000)',
+      meaning: 'milliseconds after which a stream or a long response is cut off if its caller reads nothing (15000)',
     },
     workMax: { variable: 'CAPSTAN_WORK_CAP', meaning: 'work items that one process handles at once (1000)' },
     workPerTenant: {

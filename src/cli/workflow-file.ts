@@ -82,7 +82,7 @@ function parseYaml(text: string): { readonly value: unknown } | { readonly probl
   try {
     return { value: document.toJS({ maxAliasCount: 0 }) };
   } catch {
-    return { problem: { path: '', message: 'anchors and aliases of YAML are not taken' } };
+    return { problem: { path: '', message: 'YAML anchors and aliases are not supported' } };
   }
 }
 

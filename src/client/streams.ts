@@ -49,7 +49,7 @@ export async function* resumableStream(
       await backoff.after(unreachable(transport.url, new Error('the stream ended before the run did')));
     } catch (error) {
       await backoff.after(
-        connection.signal.aborted ? unreachable(transport.url, new Error('the connection went silent')) : error,
+        connection.signal.aborted ? unreachable(transport.url, new Error('the connection timed out')) : error,
       );
     } finally {
       connection.abort();

@@ -31,7 +31,10 @@ export async function openControlSocket(folder: string, controls: Controls): Pro
     await new Promise<void>((resolve, reject) => server.once('error', reject).listen(path, resolve));
     closeFileToOthers(path);
   } catch (error) {
-    controls.log.warn({ err: error, path }, 'no control socket; `capstan backup` works while the host is stopped');
+    controls.log.warn(
+      { err: error, path },
+      'the control socket could not be opened; run `capstan backup` while the host is stopped',
+    );
     return async () => {};
   }
   return async () => {

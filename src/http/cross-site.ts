@@ -3,7 +3,7 @@ import { type Refusal, refuse } from '../protocol/errors.ts';
 import { CONSOLE_HEADER } from '../protocol/operations/console-header.ts';
 
 /** Browsers also send the cookie with requests that nobody but another page wanted; these are refused. */
-const OTHER_SENDER = refuse('forbidden', 'A console session is for pages of this host alone.', {
+const OTHER_SENDER = refuse('forbidden', 'A console session can be used only by pages of this host.', {
   reason: 'cross_site',
 });
 const NO_HEADER = refuse(

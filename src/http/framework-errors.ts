@@ -14,7 +14,7 @@ const BY_STATUS: Record<number, Refusal> = {
 };
 
 const NO_SPACE: Refusal = {
-  ...refuse('service_unavailable', 'The host is short of disk space and begins no new runs.', { reason: 'storage' }),
+  ...refuse('service_unavailable', 'The host is low on disk space and starts no new runs.', { reason: 'storage' }),
   headers: { 'Retry-After': '30' },
 };
 

@@ -108,7 +108,7 @@ interface Probes {
 
 const NO_TOKEN = envelopeOf(refuse('unauthenticated', 'The metrics of this host need its CAPSTAN_METRICS_TOKEN.'));
 const STOPPING = envelopeOf(refuse('service_unavailable', 'The host is stopping.'));
-const NOT_READY = envelopeOf(refuse('service_unavailable', 'The store takes no writes.'));
+const NOT_READY = envelopeOf(refuse('service_unavailable', 'The store does not accept writes.'));
 
 /** Serves liveness, readiness and metrics. */
 export function operatorPages(probes: Probes): PublicPage[] {

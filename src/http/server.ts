@@ -195,7 +195,7 @@ function answerErrors(app: FastifyInstance, log: Log, gate: Gate): void {
     const { route } = request.routeOptions.config;
     const refusal = refusalOfError(error);
     if (refusal && error instanceof TemporaryFailure) {
-      log.warn({ requestId: request.id, route, err: error }, 'a request failed; the caller may try again');
+      log.warn({ requestId: request.id, route, err: error }, 'a request failed; the caller can retry');
     }
     // A connection that is closed while its caller sends is reset, and the answer is lost with it.
     if (refusal && !request.raw.complete) return gate.refuse(request, reply.removeHeader('connection'), refusal);

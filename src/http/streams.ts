@@ -138,7 +138,7 @@ class Sender {
   }
 
   #warn(error: unknown): void {
-    this.#options.log.warn({ err: error }, 'a stream broke off; its reader may connect again');
+    this.#options.log.warn({ err: error }, 'an event stream failed; its client can reconnect');
   }
 
   #end(last: Sent): void {

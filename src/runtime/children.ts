@@ -111,7 +111,8 @@ async function prepareChild(
   const workflow = await runtime.plans.current(subject, workflowId);
   if (!workflow) throw failure('unknown_child_workflow', 'The child workflow does not exist.');
   const inactivity = inactivityOf(workflow.plan.definition);
-  if (inactivity) throw failure('unknown_child_workflow', `The child workflow is ${inactivity}, so it starts no runs.`);
+  if (inactivity)
+    throw failure('unknown_child_workflow', `The child workflow is ${inactivity}, so no run can be started.`);
   if (depth >= CHILD_DEPTH_MAX) {
     throw failure('recursion_limit_exceeded', `Runs nest at most ${CHILD_DEPTH_MAX} deep.`);
   }

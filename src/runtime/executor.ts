@@ -153,7 +153,7 @@ export class Executor {
   async #leave(): Promise<void> {
     if (this.#active.size > 0) return;
     await commitOrThrow(this.#runtime.store, [removeHost(this.hostId)]).catch((error) =>
-      this.#runtime.log.warn({ err: error }, 'could not sign off; the leases will expire'),
+      this.#runtime.log.warn({ err: error }, 'could not remove the heartbeat of this host; its leases will expire'),
     );
   }
 

@@ -131,10 +131,10 @@ export function promptRefProblems(config: JsonObject): ConfigProblem[] {
 
 function problemsAt(key: string, value: unknown): ConfigProblem[] {
   if (value === undefined || (!isList(key) && parsePromptRef(value))) return [];
-  if (!isList(key)) return [{ path: `.${key}`, message: 'This is not a reference to a prompt.' }];
-  if (!Array.isArray(value)) return [{ path: `.${key}`, message: 'This is not a list of references to prompts.' }];
+  if (!isList(key)) return [{ path: `.${key}`, message: 'This is not a prompt reference.' }];
+  if (!Array.isArray(value)) return [{ path: `.${key}`, message: 'This is not a list of prompt references.' }];
   const invalid = [...value.keys()].filter((index) => !parsePromptRef(value[index]));
-  return invalid.map((index) => ({ path: `.${key}.${index}`, message: 'This is not a reference to a prompt.' }));
+  return invalid.map((index) => ({ path: `.${key}.${index}`, message: 'This is not a prompt reference.' }));
 }
 
 function isList(key: string): boolean {

@@ -65,7 +65,7 @@ export class StorageShares {
     return {
       ...refuse(
         'rate_limited',
-        'Your tenant has stored as much as it may. Try again when some of its runs have expired.',
+        'Your tenant has reached its storage limit. Try again when some of its runs have expired.',
         {
           scope: 'tenant-storage',
           limit: this.#perTenant,

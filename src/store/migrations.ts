@@ -47,7 +47,7 @@ export function planMigrations(
   });
   if (edited.length > 0) {
     throw new StoreFailure(
-      `This program has other migrations under the ids of those that were applied (${idsOf(edited)}). Start the version that has used this store.`,
+      `Migrations of this program differ from those that were applied to the store (${idsOf(edited)}). Start the version that last used this store.`,
     );
   }
   const seen = new Map(applied.map(({ id, checksum }) => [id, checksum]));

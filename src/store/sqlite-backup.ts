@@ -20,7 +20,7 @@ const COPYING = `
 
 /** Copies a database that is in use into a new file. */
 export async function backUp(from: string, file: string): Promise<void> {
-  if (existsSync(file)) throw new StoreFailure(`${file} exists already. A backup is a new file.`);
+  if (existsSync(file)) throw new StoreFailure(`${file} already exists. Name a new file for the backup.`);
   // Under another name until it is whole.
   const partial = `${file}.partial`;
   rmSync(partial, { force: true });

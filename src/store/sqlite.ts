@@ -228,7 +228,7 @@ function reclaim(
     connection.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   } catch (error) {
     if (isDamage(error)) throw error;
-    log?.warn({ err: error, pages, free }, 'the database file was not compacted; it stays as large as it is');
+    log?.warn({ err: error, pages, free }, 'the database file could not be compacted and keeps its size');
   }
 }
 

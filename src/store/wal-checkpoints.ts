@@ -149,7 +149,7 @@ export class WalCheckpoints {
   #retryLater(error: unknown): void {
     const { clock, log } = this.#options;
     this.#retryAt = clock.now() + RETRY_MS;
-    log?.warn({ err: error }, 'the write-ahead log was not copied into the database; it grows until it is');
+    log?.warn({ err: error }, 'the WAL checkpoint failed; the write-ahead log grows until one succeeds');
   }
 
   async #endThread(): Promise<void> {

@@ -39,8 +39,8 @@ export class DiskSpace {
     if (isLow !== this.#wasLow) {
       this.#wasLow = isLow;
       const fields = { freeBytes, minBytes: this.#minBytes };
-      if (isLow) this.#log.warn(fields, 'little disk space is left: no new runs, those that have begun go on');
-      else this.#log.info(fields, 'there is disk space again: new runs are taken');
+      if (isLow) this.#log.warn(fields, 'disk space is low: new runs are refused, started runs continue');
+      else this.#log.info(fields, 'disk space is sufficient again: new runs are accepted');
     }
     return isLow;
   }

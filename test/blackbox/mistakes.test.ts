@@ -136,7 +136,8 @@ const MISTAKES: readonly Mistake[] = [
   {
     did: 'created a key that may do nothing',
     args: () => ['keys', 'create', 'ci'],
-    reads: /^Say what the key may do: --role viewer, editor, reviewer, owner .*, or --scope\.\n$/,
+    reads:
+      /^--role or --scope is required. Roles: viewer, editor, reviewer, owner; each includes the rights of those before it\.\n$/,
   },
   {
     did: 'asked for a status that does not exist',

@@ -86,7 +86,7 @@ onEachStore(
       expect(out).toContain('fewer corrections: 8 of 8 before');
     });
 
-    it('that did harm has its roll-back proposed, once, and without effect until somebody applies it', async () => {
+    it('that did harm has its rollback proposed, once, and without effect until somebody applies it', async () => {
       const { prompt, runs } = await prompted();
       await runs();
       const id = await applied(prompt, 'Break.');

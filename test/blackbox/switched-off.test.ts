@@ -80,7 +80,7 @@ describe.each(storesFor('proposals and goals that are switched off'))(
         async () => (await api().get(SCHEDULES)).body.items[0],
         ({ lastError }) => lastError !== undefined,
       );
-      expect(JSON.stringify(arm.lastError)).toContain('switched off');
+      expect(JSON.stringify(arm.lastError)).toContain('disabled');
     });
   },
 );

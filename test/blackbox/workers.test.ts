@@ -191,7 +191,9 @@ onStoresAtOnce(
       const told = async (id: string): Promise<string[]> =>
         (await eventsOf(owner(), id, 'agent.toolReturned')).map(({ payload }) => payload.error.message);
       expect(await told(runId)).toEqual(['Nobody knows.', expect.stringContaining('do not fit its schema')]);
-      expect(await told(unanswered)).toEqual(Array(2).fill('No worker of acme.plan had a result in time.'));
+      expect(await told(unanswered)).toEqual(
+        Array(2).fill('No worker returned a result for acme.plan before the deadline.'),
+      );
     });
 
     it('is in the audit log when its declaration changes, and not when it is repeated', async () => {

@@ -50,7 +50,7 @@ export const retry: CommandSpec = {
     const nodeId = failedNode(events);
     if (nodeId === undefined) {
       const why = status === 'failed' ? 'failed, but not at a node' : `has not failed; its status is ${status}`;
-      throw new UsageError(`${runId} ${why}. Choose where to go on: capstan runs fork ${runId} --from <node>.`);
+      throw new UsageError(`${runId} ${why}. Choose where to continue: capstan runs fork ${runId} --from <node>.`);
     }
     context.note(sanitize(`Going on from the node ${nodeId}.`));
     return startFork(context, { client, runId, mode: 'branch', fromSeq: startOf(events, nodeId), events, options });

@@ -15,7 +15,7 @@ export const init: CommandSpec = {
   async run(context, { args: [path = '.'] }) {
     const folder = resolve(path);
     if (existsSync(folder) && readdirSync(folder).length > 0) {
-      throw new UsageError(`${folder} has something in it. Name a folder that is empty or does not exist.`);
+      throw new UsageError(`${folder} is not empty. Name an empty or new folder.`);
     }
     mkdirSync(folder, { recursive: true });
     cpSync(fileURLToPath(new URL('project/', EXAMPLES)), folder, { recursive: true });

@@ -90,7 +90,7 @@ const MEANINGS: Readonly<Record<Role, string>> = {
 async function askRole({ terminal, note }: Context): Promise<string> {
   if (!terminal.isInteractive) {
     throw new UsageError(
-      `Say what the key may do: --role ${ROLES.join(', ')} (each may do what those before it may), or --scope.`,
+      `--role or --scope is required. Roles: ${ROLES.join(', ')}; each includes the rights of those before it.`,
     );
   }
   for (const line of columns(ROLES.map((role) => [role, MEANINGS[role]]))) note(line);

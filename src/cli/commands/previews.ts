@@ -56,7 +56,7 @@ function requestOf(options: Parameters<CommandSpec['run']>[1]['options']): Previ
   const budget = stringOption(options.budget);
   const budgetUsd = Number(budget);
   if (budget === undefined || budget.trim() === '' || !(budgetUsd >= 0)) {
-    throw new UsageError('How much may it cost? Add --budget with an amount in dollars, such as --budget 0.05.');
+    throw new UsageError('--budget is required: the cost limit in dollars, such as --budget 0.05.');
   }
   const runs = stringOption(options.runs);
   const criteria = listOption(options.criterion).map((text) => {
@@ -124,7 +124,7 @@ export const effect: CommandSpec = {
         compared: `${formatSpan(windowMs)} before and after`,
         workflows: workflows.join(' ') || undefined,
         verdict,
-        'roll-back': rollbackProposalId,
+        rollback: rollbackProposalId,
       }),
       ...measures.map(({ sentence, verdict: each }) =>
         each === 'worse' ? context.paint('yellow', sanitize(sentence)) : sanitize(sentence),

@@ -182,7 +182,7 @@ const revise: CommandSpec = {
 async function editedArtifact(context: Context, client: Client, proposalId: string): Promise<JsonObject> {
   const before = `${JSON.stringify((await client.getProposal(proposalId)).artifact, null, 2)}\n`;
   const after = await editText(context.terminal, `${proposalId}.json`, before);
-  if (after === before) throw new UsageError('The text was not changed, so there is no new revision.');
+  if (after === before) throw new UsageError('The text was not changed, so no revision was created.');
   return parseJsonObject(context.terminal, after, 'The edited text');
 }
 
@@ -226,7 +226,9 @@ async function reviewedNow(context: Context, client: Client, proposalId: string)
   if (!isCapstan(await client.discover())) return undefined;
   const { terminal, note, paint } = context;
   if (!terminal.isInteractive) {
-    throw new UsageError(`Which artifact? Run: capstan proposals diff ${proposalId}, then add --hash <artifactHash>.`);
+    throw new UsageError(
+      `--hash is required. Run: capstan proposals diff ${proposalId}, then add --hash <artifactHash>.`,
+    );
   }
   const { artifactHash, revisions, change } = await client.getProposalEvidence(proposalId);
   const lines = change ?? revisions.at(-1)?.diff ?? '';

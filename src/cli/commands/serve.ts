@@ -60,7 +60,7 @@ async function serve(flags: Record<string, string | boolean>, command: Command):
   if (!config) return;
   const log = await realLog(config.logLevel, config.prettyLog ?? process.stdout.isTTY);
   if (config.conformance)
-    log.warn({}, 'CAPSTAN_CONFORMANCE is on: test endpoints are open, do not use this host for real work');
+    log.warn({}, 'CAPSTAN_CONFORMANCE is on: test endpoints are open; do not use this host in production');
   try {
     // Loaded late, so that `serve --help` and configuration errors are fast.
     const { startHost } = await import('../../host.ts');

@@ -27,7 +27,7 @@ const check: CommandSpec = {
     const folder = resolve(stringOption(options.data) ?? environment.CAPSTAN_DATA ?? './data');
     if (url === undefined && !existsSync(folder)) {
       throw new UsageError(
-        `There is no data folder ${folder}. Name that of the host with --data (CAPSTAN_DATA), or its database with --database-url.`,
+        `There is no data folder ${folder}. Name the folder of the host with --data (CAPSTAN_DATA), or its database with --database-url.`,
       );
     }
     try {

@@ -43,7 +43,7 @@ export const worker: CommandSpec = {
     const trusted = listOption(options.trust);
     if (folders.length === 0 && trusted.length > 0) throw new UsageError('--trust needs --pack.');
     if (folders.length > 0 && (path ?? options.project) !== undefined) {
-      throw new UsageError('A worker serves packs or a project. Start one for each.');
+      throw new UsageError('A worker serves either packs or a project. Start two workers.');
     }
     if (folders.length > 0) await workForPacks({ ...worker, folders, trusted });
     else await workForProject({ ...worker, folder: stringOption(options.project) ?? path ?? '.' });

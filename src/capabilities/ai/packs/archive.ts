@@ -20,7 +20,7 @@ export async function filesIn(archive: Uint8Array): Promise<ReadonlyMap<string, 
   try {
     tar = await promisify(gunzip)(archive, { maxOutputLength: UNPACKED_MAX });
   } catch {
-    return refuse('tarball_gunzip_failed', `The archive is not gzip, or has more than ${UNPACKED_MAX} bytes in it.`);
+    return refuse('tarball_gunzip_failed', `The archive is not gzip, or unpacks to more than ${UNPACKED_MAX} bytes.`);
   }
   const files = new Map<string, Buffer>();
   for (let at = 0; at + BLOCK <= tar.length; ) {
@@ -28,7 +28,7 @@ export async function filesIn(archive: Uint8Array): Promise<ReadonlyMap<string, 
     if (header.every((byte) => byte === 0)) break;
     const size = sizeOf(header);
     if (size === undefined || at + BLOCK + size > tar.length) {
-      return refuse('tarball_tar_parse_failed', 'The archive is not a tar archive, or ends too soon.');
+      return refuse('tarball_tar_parse_failed', 'The archive is not a tar archive, or is truncated.');
     }
     const path = pathOf(header);
     if (isFile(header) && !files.has(path)) files.set(path, tar.subarray(at + BLOCK, at + BLOCK + size));

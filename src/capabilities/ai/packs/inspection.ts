@@ -28,7 +28,7 @@ export async function inspectPack(pack: PackFile, schemas: SchemaValidator): Pro
   const manifest = parsed.manifest as PackManifest;
   const { name, version } = manifest;
   if (asked && (asked.name !== name || asked.version !== version)) {
-    return refuse('manifest_mismatch', 'pack.json names another pack or version than was requested.', {
+    return refuse('manifest_mismatch', 'pack.json names a different pack or version than requested.', {
       name,
       version,
     });
@@ -46,7 +46,7 @@ export async function inspectPack(pack: PackFile, schemas: SchemaValidator): Pro
 
 const FILES_UNSIGNED = refuse(
   'pack_signature_invalid',
-  'The signature covers pack.json alone, and agents of the pack are in other files. Sign every file, or name the integrity of the archive.',
+  'The signature covers only pack.json, but agents of the pack are in other files. Sign every file, or give the integrity of the archive.',
   { reason: 'files' },
 );
 

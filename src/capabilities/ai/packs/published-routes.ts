@@ -95,7 +95,7 @@ function checkNames(name: string, version: string): Refusal | undefined {
 }
 
 function noPack(name: string): Refusal {
-  return refuse('pack_not_found', 'No such pack comes with this host.', { name });
+  return refuse('pack_not_found', 'This host includes no such pack.', { name });
 }
 
 /** A read-only registry of the packs that come with the host. Packs of tenants are not public. */

@@ -207,7 +207,7 @@ export async function expand(
 /** Refuses features of chains that this host would silently ignore. */
 function checkServed({ chainId, subChains, producedVariables, compensation }: WorkflowChain): Refusal | undefined {
   if (subChains !== undefined) {
-    return refuse('sub_chain_unsupported', 'This host does not run chains inside chains.', { chainId });
+    return refuse('sub_chain_unsupported', 'This host does not support chains inside chains.', { chainId });
   }
   const requiredCapability =
     (compensation !== undefined && 'compensation') ||
@@ -303,7 +303,7 @@ export function checkSuccession(next: NextVersion, known: readonly KnownVersion[
   if (same && same.digest !== next.digest) {
     return refuse(
       'version_conflict',
-      'This version is known here with other content, and versions do not change. Publish it as a later version.',
+      'This version is already installed with different content. Publish the change as a later version.',
       { version },
     );
   }

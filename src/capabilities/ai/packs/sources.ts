@@ -20,7 +20,9 @@ export class PackSources {
   /** Refuses a registry that is not pinned, before anything is fetched from it. */
   checkRegistry(registry: string): Refusal | undefined {
     if (registry === FOLDER || this.#pinned.length === 0 || this.#find(registry)) return undefined;
-    return refuse('forbidden', 'Packs come only from the registries that the operator lists.', { field: 'registry' });
+    return refuse('forbidden', 'The operator allows only listed registries, and this is not one of them.', {
+      field: 'registry',
+    });
   }
 
   /** Refuses a reserved name from elsewhere, and a signature with another key than those that are pinned. */

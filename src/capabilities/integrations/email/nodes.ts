@@ -55,7 +55,7 @@ export const emailSend: NodeType = {
 
 function addressProblems(name: string, value: unknown): ConfigProblem[] {
   if (value === undefined || addressFrom(String(value))) return [];
-  return [{ path: `.${name}`, message: 'is not an address, as a@example.com or Ann <a@example.com>' }];
+  return [{ path: `.${name}`, message: 'is not an address such as a@example.com or Ann <a@example.com>' }];
 }
 
 /** Undefined where one of them is no address. */

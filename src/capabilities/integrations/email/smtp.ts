@@ -67,7 +67,7 @@ async function deliver(
   const hangUp = (): void => void socket.destroy();
   signal.addEventListener('abort', hangUp, { once: true });
   try {
-    if (signal.aborted) throw new EgressFailure('aborted', 'The message is no longer wanted.');
+    if (signal.aborted) throw new EgressFailure('aborted', 'The run no longer waits for this message.');
     const transport = createTransport({
       host,
       port,

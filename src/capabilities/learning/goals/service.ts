@@ -335,9 +335,9 @@ function withAuthor({ authors = [] }: HeldGoal, caller: Caller): string[] {
 }
 
 function refuseUnarmed({ reason }: Stall): Refusal {
-  return refuse('conflict', `The goal cannot go on by itself. ${reason}`, { reason: 'no-arm' });
+  return refuse('conflict', `The goal cannot continue by itself. ${reason}`, { reason: 'no-arm' });
 }
 
 function refuseClosed({ progress: { state } }: HeldGoal): Refusal {
-  return refuse('conflict', `The goal is ${state}. A closed goal takes no plan.`, { state });
+  return refuse('conflict', `The goal is ${state}. The plan of a closed goal cannot be changed.`, { state });
 }

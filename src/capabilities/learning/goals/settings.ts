@@ -21,7 +21,7 @@ export const goalSettings = defineSettings({
   variables: {
     goals: {
       variable: 'CAPSTAN_GOALS',
-      meaning: '0 disables goals: there are no operations and no events, and existing goals start nothing (1)',
+      meaning: '0 disables goals: there are no operations and no events, and existing goals start no runs (1)',
     },
     goalStall: {
       variable: 'CAPSTAN_GOAL_STALL',
@@ -29,7 +29,7 @@ export const goalSettings = defineSettings({
     },
     goalJudgeTries: {
       variable: 'CAPSTAN_GOAL_JUDGE_TRIES',
-      meaning: 'attempts of a judge that fails, before a goal is escalated to a person (4)',
+      meaning: 'failed attempts of a judge before a goal is escalated to a person (4)',
     },
     goalJudgeRetryMs: {
       variable: 'CAPSTAN_GOAL_JUDGE_RETRY_MS',
@@ -37,7 +37,7 @@ export const goalSettings = defineSettings({
     },
     goalJudgingMs: {
       variable: 'CAPSTAN_GOAL_JUDGING_MS',
-      meaning: 'how long a verdict may be awaited, in milliseconds, before the goal is in the inbox (300000)',
+      meaning: 'milliseconds to wait for a verdict before the goal appears in the inbox (300000)',
     },
   },
   read: (read): { readonly goals: GoalSettings } => ({

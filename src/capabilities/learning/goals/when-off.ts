@@ -7,7 +7,7 @@ import { OWNER_KIND } from './arms.ts';
 import { GOAL_WORK } from './changes.ts';
 import { noteContributions } from './reactions.ts';
 
-const OFF = refuse('conflict', 'Goals are switched off on this host.', { reason: 'off' });
+const OFF = refuse('conflict', 'Goals are disabled on this host.', { reason: 'off' });
 
 /**
  * What is left of goals that the operator has switched off: their arms start nothing, and what happens to their runs is

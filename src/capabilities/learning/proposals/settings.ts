@@ -85,7 +85,7 @@ export const proposalSettings = defineSettings({
     proposalHash: {
       variable: 'CAPSTAN_PROPOSAL_HASH',
       meaning:
-        'whether applying a proposal takes the hash of the reviewed artifact: required, or optional except for the console (optional)',
+        'whether applying a proposal requires the hash of the reviewed artifact: required, or optional except for the console (optional)',
     },
     pendingProposals: {
       variable: 'CAPSTAN_SYNTHESIS_MAX_PENDING',

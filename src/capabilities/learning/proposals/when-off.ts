@@ -5,7 +5,7 @@ import type { Contributions } from '../../capability.ts';
 import { AnswerDeciders } from '../../people/interrupts/door.ts';
 import { GATE_TIMEOUT } from './activation.ts';
 
-const OFF = refuse('conflict', 'Proposals are switched off on this host.', { reason: 'off' });
+const OFF = refuse('conflict', 'Proposals are disabled on this host.', { reason: 'off' });
 
 /** What is left of proposals that the operator has switched off: gates that are open stay so, and nobody answers them. */
 export function proposalsWhenOff(clock: Clock): Contributions {

@@ -14,7 +14,7 @@ import { ResultService } from './service.ts';
 import { resultSettings } from './settings.ts';
 import { RESULTS_WORK, resultsHandler } from './work.ts';
 
-/** Tells how applied proposals turned out, and drafts the roll-back of one that made things worse. */
+/** Tells how applied proposals turned out, and drafts the rollback of one that made things worse. */
 export const results = defineCapability({
   name: 'results',
   needs: [optional(Proposals), optional(Impact), Prompts, Packs, Costs, optional(Feedback)],

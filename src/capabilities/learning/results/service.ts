@@ -37,7 +37,7 @@ interface Seen {
   readonly after: SeenWindow;
 }
 
-/** The principal of roll-backs that the host drafts. */
+/** The principal of rollbacks that the host drafts. */
 const HOST_PRINCIPAL = 'host:results';
 
 /** What has become of things since a proposal was applied. */
@@ -128,7 +128,7 @@ export class ResultService {
   }
 }
 
-const DRAFTED = refuse('conflict', 'The roll-back was drafted already.');
+const DRAFTED = refuse('conflict', 'The rollback was already drafted.');
 
 /** The runs that the artifact was installed for, as far as the caller may see them. */
 function visibilityOf({ tenant, workspace }: ProposalRow, subject: Visibility): Visibility {

@@ -13,7 +13,8 @@ export const resultSettings = defineSettings({
   variables: {
     resultsEvery: {
       variable: 'CAPSTAN_PROPOSAL_RESULTS_EVERY_MINUTES',
-      meaning: 'interval in minutes at which the host looks whether applied proposals made things worse (60; 0: never)',
+      meaning:
+        'interval in minutes at which the host checks whether applied proposals made results worse (60; 0: never)',
     },
   },
   read: (read): { readonly results: ResultSettings } => {

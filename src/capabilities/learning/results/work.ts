@@ -8,7 +8,7 @@ export const RESULTS_WORK = 'proposal-results';
 
 const ARTIFACTS_PER_PAGE = 100;
 
-/** Looks at everything that was applied lately, and drafts roll-backs of what made things worse. */
+/** Looks at everything that was applied lately, and drafts rollbacks of what made things worse. */
 export function resultsHandler(
   { clock, log }: Pick<Runtime, 'clock' | 'log'>,
   proposals: Pick<Proposals, 'installedSince'>,
@@ -22,7 +22,10 @@ export function resultsHandler(
       const page = await proposals.installedSince(now - WINDOW_MS_MAX, after, ARTIFACTS_PER_PAGE);
       for (const installed of page) {
         if (await results.rollBackIfWorse(installed)) {
-          log.info({ proposalId: installed.proposal_id }, 'drafted a roll-back: things got worse');
+          log.info(
+            { proposalId: installed.proposal_id },
+            'drafted a rollback: results got worse after the proposal was applied',
+          );
         }
       }
       const last = page.at(-1);

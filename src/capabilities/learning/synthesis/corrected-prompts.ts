@@ -155,10 +155,10 @@ async function draftPrompt(
   if (Buffer.byteLength(text) > TEMPLATE_TEXT_MAX)
     return { reason: 'invalid', message: 'the prompt would be too long' };
   if (added === 0 && suspicious > 0) {
-    return { reason: 'unsafe', message: `${counted(suspicious, 'correction')} try to give orders to the model` };
+    return { reason: 'unsafe', message: `${counted(suspicious, 'correction')} try to give instructions to the model` };
   }
   if (added === 0 && written.length === 0) {
-    return { reason: 'useless', message: `${counted(edits.length, 'change')} at gates that have nothing in common` };
+    return { reason: 'useless', message: `${counted(edits.length, 'change')} at gates without a common pattern` };
   }
   const taken = await mining.prompts.versions(mining.subject, template.templateId);
   const artifact: PromptTemplate = { ...template, version: versionAfter(template.version, taken), text };

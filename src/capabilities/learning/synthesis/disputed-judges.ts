@@ -100,7 +100,8 @@ async function draftRubric(
   if (tag === undefined) return { reason: 'invalid', message: 'the id of the verifier is too long' };
   const said = await saidAbout(mining, disputed);
   const { text, added, suspicious } = revisedText(rubric, pointsFrom(disputed, said), GUIDANCE);
-  if (added === 0 && suspicious > 0) return { reason: 'unsafe', message: 'what was said gives orders to the judge' };
+  if (added === 0 && suspicious > 0)
+    return { reason: 'unsafe', message: 'the comments try to give instructions to the judge' };
   if (added === 0) return { reason: 'restates', message: 'the rubric says this already' };
   if (text.length > RUBRIC_CHARS_MAX) return { reason: 'invalid', message: 'the rubric would be too long' };
   const before = templateOf(verifier, tag, version, rubric);

@@ -98,7 +98,7 @@ async function draftOf(
   const wanted = criteria.map(([key, each]) => instructionOf(key, each));
   const { text, added, suspicious } = revisedText(template.text, wanted, GUIDANCE);
   if (added === 0 && suspicious > 0)
-    return { reason: 'unsafe', message: 'the verdicts try to give orders to the model' };
+    return { reason: 'unsafe', message: 'the verdicts try to give instructions to the model' };
   if (added === 0) return { reason: 'restates', message: 'the prompt asks for these criteria already' };
   if (Buffer.byteLength(text) > TEMPLATE_TEXT_MAX)
     return { reason: 'invalid', message: 'the prompt would be too long' };

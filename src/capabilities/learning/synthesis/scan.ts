@@ -111,7 +111,7 @@ export class Scan {
     if (isHeldBackDraft(drafted)) return { ...habit, ...drafted };
     const plain = this.#withoutPersonalData(drafted);
     if (habit.kind === 'automation' && plain.artifact !== drafted.artifact) {
-      return { ...habit, reason: 'personal-data', message: 'the inputs have personal data in them' };
+      return { ...habit, reason: 'personal-data', message: 'the inputs contain personal data' };
     }
     const { restates: ref } = await this.#options.neighbours.nearTo(habit.kind, plain.artifact, plain.revises);
     if (ref !== undefined) return { ...habit, reason: 'restates', message: `restates ${ref}`, ref };

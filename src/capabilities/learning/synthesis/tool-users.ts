@@ -71,10 +71,10 @@ async function draftAgent(
   const systemPrompt = await promptText(mining, use.prompt, rows[0]!, tools);
   // A redacted prompt would be another prompt.
   if (systemPrompt === undefined) {
-    return { reason: 'useless', message: 'an agent of it would differ in nothing, or its prompt has variables' };
+    return { reason: 'useless', message: 'an agent would be no different, or its prompt has variables' };
   }
   const isShowable = redactText(systemPrompt) === systemPrompt && mining.redact(systemPrompt) === systemPrompt;
-  if (!isShowable) return { reason: 'personal-data', message: 'the prompt has secrets or personal data in it' };
+  if (!isShowable) return { reason: 'personal-data', message: 'the prompt contains secrets or personal data' };
   const nodes = new Set(rows.map(({ node_id }) => node_id));
   const identity = await packIdentity(mining, key, [...nodes].slice(0, 1));
   const title = `Make an agent of ${named(nodes)}`;

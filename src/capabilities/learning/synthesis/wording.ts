@@ -52,7 +52,10 @@ export async function wordDraft(writer: Writer, habit: Habit, draft: Draft, tena
     const { title, rationale } = redactValue(wording);
     return { ...draft, title, rationale, artifact, synthesizerModel: `${provider.id}/${model}` };
   } catch (error) {
-    log.warn({ err: error, model }, 'the model did not word a draft; the draft keeps the words of its template');
+    log.warn(
+      { err: error, model },
+      'the model could not write the texts of a draft; the draft keeps its template texts',
+    );
     return draft;
   }
 }

@@ -91,7 +91,9 @@ export class VerifierService implements Verifiers {
     const owner = ownerOf(subject);
     const [latest] = await store.read<{ version: number | null }>(latestVersion(owner, id));
     if (latest?.version == null && (await this.#isFull(owner))) {
-      return refuse('conflict', `There may be ${VERIFIERS_MAX} verifiers.`, { limit: VERIFIERS_MAX });
+      return refuse('conflict', `A tenant may have ${VERIFIERS_MAX} verifiers. Delete one first.`, {
+        limit: VERIFIERS_MAX,
+      });
     }
     return this.#store(subject, {
       owner,

@@ -27,7 +27,7 @@ export class RetentionService implements Retention {
     const [row] = await store.read<ExpiredRow>(findExpired({ tenant, workspace }, runId));
     if (!row) return undefined;
     const windowMs = this.#windows.byTenant.get(tenant) ?? this.#windows.defaultMs;
-    return refuse('run_expired', 'The run has expired: it was deleted some time after its end.', {
+    return refuse('run_expired', 'The run has expired and was deleted.', {
       expiredAt: new Date(row.expired_at).toISOString(),
       retentionBoundary: new Date(clock.now() - windowMs).toISOString(),
     });

@@ -46,21 +46,21 @@ export const telemetrySettings = defineSettings({
   variables: {
     otlpEndpoint: {
       variable: 'OTEL_EXPORTER_OTLP_ENDPOINT',
-      meaning: 'URL of an OpenTelemetry collector, as http://127.0.0.1:4318, to send traces and metrics to (none)',
+      meaning: 'URL of an OpenTelemetry collector that gets traces and metrics, such as http://127.0.0.1:4318 (none)',
     },
     otlpTracesEndpoint: {
       variable: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
-      meaning: 'the same as a full URL, if traces go to another place or path',
+      meaning: 'full URL for traces, if it differs from that of the collector',
     },
     otlpMetricsEndpoint: {
       variable: 'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT',
-      meaning: 'the same for metrics',
+      meaning: 'full URL for metrics, if it differs from that of the collector',
     },
     tracesExporter: { variable: 'OTEL_TRACES_EXPORTER', meaning: 'otlp, or none to send no traces (otlp)' },
     metricsExporter: { variable: 'OTEL_METRICS_EXPORTER', meaning: 'otlp, or none to send no metrics (otlp)' },
     metricsIntervalMs: {
       variable: 'OTEL_METRIC_EXPORT_INTERVAL',
-      meaning: 'milliseconds from one push of the metrics to the next (60000)',
+      meaning: 'milliseconds between two pushes of the metrics (60000)',
     },
     otlpProtocol: {
       variable: 'OTEL_EXPORTER_OTLP_PROTOCOL',
@@ -86,7 +86,8 @@ export const telemetrySettings = defineSettings({
     otelServiceName: { variable: 'OTEL_SERVICE_NAME', meaning: `service.name of all that is sent (${SERVICE_NAME})` },
     otelResource: {
       variable: 'OTEL_RESOURCE_ATTRIBUTES',
-      meaning: 'attributes of all that is sent, as deployment.environment.name=staging, separated by commas',
+      meaning:
+        'resource attributes of all traces and metrics, such as deployment.environment.name=staging, separated by commas',
     },
     otelDelayMs: {
       variable: 'OTEL_BSP_SCHEDULE_DELAY',

@@ -74,7 +74,7 @@ const summarizeFeedback = operation({
 /** The routes of feedback. */
 export const routes = [createAnnotation, listAnnotations, summarizeFeedback];
 
-const NOT_PROVIDED = refuse('capability_not_provided', 'Feedback is switched off on this host.', {
+const NOT_PROVIDED = refuse('capability_not_provided', 'Feedback is disabled on this host.', {
   capability: 'feedback',
 });
 

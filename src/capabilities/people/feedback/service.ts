@@ -46,7 +46,7 @@ const EXPORTED_MAX = 10_000;
 const BEFORE_ALL: AnnotationPlace = { created_at: -1, annotation_id: '' };
 
 /** Feedback is about what people got. */
-const OF_PREVIEW = refuse('conflict', 'This run only shows what a draft would do. Annotate the run that it repeats.');
+const OF_PREVIEW = refuse('conflict', 'This is a preview run and cannot be annotated. Annotate its source run.');
 
 /** Who annotates which run. */
 export interface Annotating {

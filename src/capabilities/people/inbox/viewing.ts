@@ -75,7 +75,7 @@ export class InboxViewing {
     const named: ViewedItem = { kind, id, workspace, ...(runId === undefined ? {} : { runId }) };
     const view: View = { tenant, principal, viewId, item: named, since: isSame ? known.since : now };
     const exceeded = isSame ? undefined : exceededBy(view, this.#held.values());
-    if (exceeded) return refuse('conflict', 'Too many people or windows look at the inbox.', { ...exceeded });
+    if (exceeded) return refuse('conflict', 'Too many windows have the inbox open.', { ...exceeded });
     // Noted at once, so that requests which come together count each other.
     this.#hold(key, { ...view, until: now + VIEW_MS, storeAgainAt: isSame ? known.storeAgainAt : 0 });
     const stored = isSame && now < known.storeAgainAt ? unchanged(undefined) : this.#store(key, view);
@@ -109,7 +109,7 @@ export class InboxViewing {
     try {
       await commitOrThrow(store, [deleteViewsOf(this.#host)]);
     } catch (error) {
-      log.warn({ err: error }, 'the people who look at the inbox through this host are shown for a minute more');
+      log.warn({ err: error }, 'views of the inbox on this host could not be removed; they expire within a minute');
     }
   }
 

@@ -43,7 +43,7 @@ export async function checkCreation(
 function checkActivity({ definition }: Plan): Refusal | undefined {
   const workflowStatus = inactivityOf(definition);
   if (!workflowStatus) return undefined;
-  return refuse('conflict', `The workflow is ${workflowStatus}, so it starts no runs.`, { workflowStatus });
+  return refuse('conflict', `The workflow is ${workflowStatus}, so no run can be started.`, { workflowStatus });
 }
 
 function checkMock(

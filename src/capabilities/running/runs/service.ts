@@ -193,7 +193,7 @@ export class RunService implements Runs {
 function unlessManagement(decide: (run: Run) => Decision): (run: Run) => Decision {
   return (run) => {
     if (!isManagement(run.facts.workflowId) || isTerminal(run)) return decide(run);
-    return refuse('conflict', 'This run belongs to a proposal or a goal. Decide on that instead.');
+    return refuse('conflict', 'This run belongs to a proposal or a goal. Change the proposal or goal instead.');
   };
 }
 

@@ -40,5 +40,9 @@ export async function resultOf(
 
 /** The error of an attempt that nobody made in time. */
 export function timedOut(typeId: string): RunError {
-  return { code: 'node_timeout', message: `No worker of ${typeId} had a result in time.`, retryable: true };
+  return {
+    code: 'node_timeout',
+    message: `No worker returned a result for ${typeId} before the deadline.`,
+    retryable: true,
+  };
 }

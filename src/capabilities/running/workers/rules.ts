@@ -11,7 +11,7 @@ const RESERVED: readonly string[] = ['core', 'openwop', 'conformance', 'vendor.c
 const SERVED_MS = 15_000;
 
 /** The refusal of a type that is part of the host. */
-export const HOST_TYPE = refuse('conflict', 'This host has a node type of that name itself. Choose another name.', {
+export const HOST_TYPE = refuse('conflict', 'The host itself has a node type of this name. Choose another name.', {
   field: 'typeId',
 });
 /** The refusal of a type that belongs to another pool than the key. */

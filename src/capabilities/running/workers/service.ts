@@ -59,10 +59,10 @@ import { TaskQueue } from './task-queue.ts';
 
 const LEASE_OVER = refuse(
   'conflict',
-  'The lease of this task is over. Somebody else may be working on it: drop it, and report nothing.',
+  'The lease of this task has expired, and another worker may have it. Drop the task and report nothing.',
 );
 
-const NOT_CLAIMED = refuse('conflict', 'The effect was not claimed before, so it has no result.');
+const NOT_CLAIMED = refuse('conflict', 'The effect was never claimed, so it cannot get a result.');
 
 /** Node types that workers serve, and the attempts that they make. */
 export class WorkerService implements Workers {

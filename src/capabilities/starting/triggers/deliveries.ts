@@ -117,7 +117,7 @@ export class DeliveryLog {
     try {
       await commitOrThrow(this.#runtime.store, unit);
     } catch (error) {
-      this.#runtime.log.warn({ err: error }, 'the delivery log of triggers lacks some requests');
+      this.#runtime.log.warn({ err: error }, 'some deliveries to triggers could not be stored in the delivery log');
     }
   }
 

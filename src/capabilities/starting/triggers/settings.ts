@@ -5,7 +5,7 @@ export const triggerSettings = defineSettings({
   variables: {
     triggerPerSecond: {
       variable: 'CAPSTAN_TRIGGER_RATE',
-      meaning: 'requests that each webhook trigger takes in a second, on all hosts together (20)',
+      meaning: 'requests per second that each webhook trigger accepts, on all hosts together (20)',
     },
   },
   read: (read) => ({

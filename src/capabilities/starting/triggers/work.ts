@@ -66,7 +66,7 @@ async function chainBefore({ reader }: Runtime, row: RunRow): Promise<number> {
 function refused({ clock, log }: Runtime, trigger: TriggerRow, refusal: Refusal): WorkResult {
   if (refusal.headers?.['Retry-After'] !== undefined) return { dueAgainAt: clock.now() + RETRY_MS };
   const { refused: code, message } = refusal;
-  log.warn({ triggerId: trigger.trigger_id, code }, 'an event started no run');
+  log.warn({ triggerId: trigger.trigger_id, code }, 'the event of a trigger could not start a run');
   const error = JSON.stringify({ code, message, at: timestamp(clock.now()) });
   return { change: changeOf(undefined, [noteError(trigger, error)]) };
 }

@@ -68,7 +68,7 @@ function webhookAnchor(url: string, send: Send): Anchor {
   return {
     add: async (records) => {
       const { status } = await send({ url, method: 'POST', body: JSON.stringify({ checkpoints: records }) });
-      if (status < 200 || status > 299) throw new Error(`The anchor answered with ${status}.`);
+      if (status < 200 || status > 299) throw new Error(`The anchor returned status ${status}.`);
     },
   };
 }
@@ -82,7 +82,7 @@ function objectAnchor(url: string, send: Send): Anchor {
     const body = `${JSON.stringify(record)}\n`;
     const { status } = await send({ url: object, method: 'PUT', headers: { 'If-None-Match': '*' }, body });
     if (status >= 200 && status <= 299) return;
-    if (status !== 412) throw new Error(`The anchor answered with ${status}.`);
+    if (status !== 412) throw new Error(`The anchor returned status ${status}.`);
     const { body: existing } = await send({ url: object });
     if (anchorRecordFrom(existing.toString('utf8'))?.merkleRoot === record.merkleRoot) return;
     throw new Error(`The anchor has another checkpoint of ${record.tenant} at ${record.atSequence}.`);

@@ -82,7 +82,7 @@ function askService(url: string, egress: Pick<Egress, 'send'>): Ask {
       maxBytes: ANSWER_MAX,
       trusted: true,
     });
-    if (status !== 200) throw new Error(`The audit signer answered with ${status}.`);
+    if (status !== 200) throw new Error(`The audit signer returned status ${status}.`);
     const answer: unknown = JSON.parse(body.toString('utf8'));
     const text = isObject(answer) ? answer[hex === undefined ? 'publicKey' : 'signature'] : undefined;
     if (typeof text !== 'string') throw new Error('The audit signer returned a response of an unexpected form.');

@@ -27,7 +27,7 @@ const WORKER_SCOPE: Scope = 'workers:serve';
 /** The refusal of a principal that another key has. */
 export const PRINCIPAL_IN_USE = refuse(
   'conflict',
-  'Another key acts as this principal. Choose another principal, and give both keys the same `person` if it is one.',
+  'Another key has this principal. Choose another principal; if one person uses both keys, give both the same `person`.',
   { field: 'principal' },
 );
 

@@ -52,7 +52,7 @@ export class References {
 
   async #nodeProblems(from: Visibility, { typeId, config = {} }: FragmentNode, path: string): Promise<Problem[]> {
     const { runtime } = this.#targets;
-    if (!runtime.catalog.has(typeId)) return [{ path: `${path}/typeId`, message: 'is no node type of this host' }];
+    if (!runtime.catalog.has(typeId)) return [{ path: `${path}/typeId`, message: 'is not a node type of this host' }];
     const { agentId, tools } = config;
     const names = Array.isArray(tools) ? tools.filter((name) => typeof name === 'string') : [];
     return [

@@ -42,8 +42,8 @@ function HeartbeatFields({ draft, set, problems }: ArmProps) {
         onChange={(intervalSec) => set({ intervalSec })}
       />
       <AreaField
-        label="What to look at (optional)"
-        hint={'JSON with http, kv or runs, as {"runs":{"status":"failed"}}. The goal itself if it is left empty.'}
+        label="Observed source (optional)"
+        hint={'JSON with http, kv or runs, such as {"runs":{"status":"failed"}}. Empty: the goal itself.'}
         problem={problems['heartbeat.observe']}
         rows={3}
         spellCheck={false}
@@ -51,7 +51,7 @@ function HeartbeatFields({ draft, set, problems }: ArmProps) {
         onChange={(observe) => set({ observe })}
       />
       <TextField
-        label="What of it counts (optional)"
+        label="Value to compare (optional)"
         hint="CEL over observed and prior."
         problem={problems['heartbeat.state']}
         spellCheck={false}
@@ -59,8 +59,8 @@ function HeartbeatFields({ draft, set, problems }: ArmProps) {
         onChange={(state) => set({ state })}
       />
       <TextField
-        label="Whether a change starts a run (optional)"
-        hint="CEL over from and to; every change does if it is left empty."
+        label="Condition for starting a run (optional)"
+        hint="CEL over from and to. Empty: every change starts a run."
         problem={problems['heartbeat.when']}
         spellCheck={false}
         value={draft.when}
@@ -74,7 +74,7 @@ function CommitmentFields({ draft, set, problems }: ArmProps) {
   return (
     <>
       <TextField
-        label="What was promised (optional)"
+        label="Description of the commitment (optional)"
         problem={problems['commitment.intention']}
         value={draft.intention}
         onChange={(intention) => set({ intention })}
@@ -88,7 +88,7 @@ function CommitmentFields({ draft, set, problems }: ArmProps) {
         onChange={(at) => set({ at })}
       />
       <TextField
-        label="Again every so many seconds (optional)"
+        label="Repeat interval in seconds (optional)"
         inputMode="numeric"
         problem={problems['commitment.everySec']}
         value={draft.everySec}
@@ -96,7 +96,7 @@ function CommitmentFields({ draft, set, problems }: ArmProps) {
       />
       <AreaField
         label="Condition"
-        hint={'JSON, as {"observe":{"runs":{}},"when":"observed.count > 3","everySec":60}.'}
+        hint={'JSON, such as {"observe":{"runs":{}},"when":"observed.count > 3","everySec":60}.'}
         problem={problems['commitment.predicate']}
         rows={3}
         spellCheck={false}

@@ -39,7 +39,7 @@ export function GoalForm({ goal, onClose, onDone }: FormProps) {
   const save = useMutation({
     mutationFn: () => (goal ? client.editGoal(goal.id, changedIn(filled, goal)) : client.createGoal(requestOf(filled))),
     onSuccess: async (saved) => {
-      say(goal ? 'The goal is changed.' : 'The goal is set. Now say how it is worked on.');
+      say(goal ? 'The goal is saved.' : 'The goal is created. Now make a plan for it.');
       onClose();
       onDone?.(saved);
       for (const name of ['goal', 'goals']) await cache.invalidateQueries({ queryKey: [name] });
@@ -57,7 +57,9 @@ export function GoalForm({ goal, onClose, onDone }: FormProps) {
     >
       <Aim filled={filled} set={set} problems={problems.fields} />
       {goal ? (
-        <p className="quiet">The bounds of a goal cannot be changed. Set another goal if it needs others.</p>
+        <p className="quiet">
+          The bounds of a goal cannot be changed. Create another goal if it needs different bounds.
+        </p>
       ) : (
         <Bounds filled={filled} set={set} problems={problems.fields} />
       )}
@@ -80,7 +82,7 @@ function Aim({ filled, set, problems }: PartProps) {
     <>
       <AreaField
         label="Objective"
-        hint="What is to be true in the end. Each run gets it, and every wording is kept."
+        hint="What should be true in the end. Each run gets this text; earlier versions are kept."
         problem={problems.objective}
         required
         maxLength={8_192}
@@ -114,7 +116,7 @@ function Bounds({ filled, set, problems }: PartProps) {
     <fieldset className={styles.bounds}>
       <legend>Bounds</legend>
       <p className={problems.bounds === undefined ? 'quiet' : styles.problem}>
-        {problems.bounds ?? 'At least one of them. When one is used up, the work ends.'}
+        {problems.bounds ?? 'Set at least one. When a bound is reached, no more runs start.'}
       </p>
       <TextField
         label="Runs"

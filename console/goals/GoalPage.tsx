@@ -110,7 +110,7 @@ function Plan({ goal }: { readonly goal: Goal }) {
   const aside = canEdit && <Button onClick={() => open('plan')}>{data ? 'Edit plan' : 'Make a plan'}</Button>;
   return (
     <Panel title="Plan" aside={aside}>
-      {data ? <PlanFacts plan={data} /> : <p className="quiet">It has no plan, so nothing starts a run.</p>}
+      {data ? <PlanFacts plan={data} /> : <p className="quiet">The goal has no plan, so no runs start.</p>}
       {canEdit && edit === 'plan' && <PlanForm goal={goal} plan={data} onClose={() => open(undefined)} />}
       {canEdit && edit === 'goal' && <GoalForm goal={goal} onClose={() => open(undefined)} />}
     </Panel>

@@ -89,7 +89,7 @@ function Runs({ draft, set, problems }: PartProps) {
       />
       <AreaField
         label="Inputs (optional)"
-        hint="JSON. Each run also gets the input goal, with the objective and how far it is."
+        hint="JSON. Each run also gets the input goal, with the objective and the progress."
         problem={problems.inputs}
         spellCheck={false}
         placeholder="{ }"

@@ -97,7 +97,7 @@ function Actions({ goal: { id, state, continuation }, isPaused }: { readonly goa
   const may = useMay();
   const open = useOpen(id);
   const [isAsking, ask] = useState(false);
-  const pause = useDeed(() => client.pauseGoal(id), 'It is paused. Runs that are under way may finish.');
+  const pause = useDeed(() => client.pauseGoal(id), 'The goal is paused. Active runs may finish.');
   const resume = useDeed(() => client.resumeGoal(id, {}), 'It goes on.');
   const run = useDeed(() => client.startGoalRun(id, {}), 'A run is started.');
   const abandon = useDeed(() => client.abandonGoal(id), 'It is abandoned.');

@@ -19,7 +19,7 @@ export const GOAL_STATES = Object.keys(STATES) as readonly GoalState[];
 
 /** Why a goal stopped, in words. */
 export const ESCALATIONS: Readonly<Record<string, string>> = {
-  'low-confidence': 'A run is unsure and asks a person.',
+  'low-confidence': 'A run is not confident enough and asks a person.',
   undecided: 'The judge could not decide.',
   'no-progress': 'Several verdicts in a row left the same criteria open.',
   'second-judge': 'The verdict needs a person: people often disagree with its judge.',

@@ -34,7 +34,7 @@ export function InboxCount() {
     seen.current = new Set(now.map(keyOf));
     if (!document.hidden || fresh.length === 0 || !wantsNotices()) return;
     const body = fresh.length === 1 ? fresh[0]!.title : `${fresh.length} new items`;
-    new Notification('Capstan: somebody is needed', { body, tag: 'capstan-inbox' });
+    new Notification('Capstan: an item waits for a person', { body, tag: 'capstan-inbox' });
   }, [data]);
   if (words === '') return null;
   return (

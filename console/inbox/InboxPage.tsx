@@ -196,7 +196,7 @@ function RunFact({ item }: { readonly item: InboxItem }) {
 function Nothing({ isLeft, onNext }: { readonly isLeft: boolean; readonly onNext: () => void }) {
   if (isLeft) {
     return (
-      <Empty title="This no longer waits" action={<Button onClick={onNext}>Show the next one</Button>}>
+      <Empty title="This item is closed" action={<Button onClick={onNext}>Show the next one</Button>}>
         Somebody answered it, or its run has ended.
       </Empty>
     );

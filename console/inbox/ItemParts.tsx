@@ -91,7 +91,7 @@ export function RunEvidence({ runId, events, run, nodeId }: EvidenceProps) {
             <JsonTree value={node.outputs} />
           </section>
         ))}
-        {made.length === 0 && <p className="quiet">No step has made anything yet.</p>}
+        {made.length === 0 && <p className="quiet">No step has outputs yet.</p>}
       </div>
     </Panel>
   );

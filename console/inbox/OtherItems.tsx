@@ -119,7 +119,7 @@ export function QuarantineItem({ item, onAnswer }: ItemProps) {
   const { runId = '' } = item;
   return (
     <RunItem item={item} kind="Quarantined">
-      <p>Resume it to try again on the next free host, or cancel it for good.</p>
+      <p>Resume the run to try again on the next free host, or cancel it.</p>
       <Deeds
         deeds={[
           {
@@ -212,7 +212,7 @@ export function ProposalItem({ item, onAnswer }: ItemProps) {
             Review what changes
           </Link>
         </p>
-        {gate && <p className="quiet">Its gate is open: the votes are given there.</p>}
+        {gate && <p className="quiet">Its gate is open: vote there.</p>}
         <Deeds deeds={obstacle || gate ? [rejecting] : [applying, rejecting]} />
       </div>
     </>

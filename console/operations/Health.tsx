@@ -16,7 +16,7 @@ const DAY_MS = 86_400_000;
 
 type Queue = NonNullable<HostHealth['queue']>;
 
-const NOT_PUBLIC = 'It is of all tenants, and the metrics of this host are not public.';
+const NOT_PUBLIC = 'This covers all tenants, and the metrics of this host are not public.';
 
 /** How the hosts, the queue and the store are; what may be used; what is slow. */
 export function Health() {
@@ -36,13 +36,17 @@ export function Health() {
           {data.queue === undefined ? (
             <Empty title="Not shown">{NOT_PUBLIC}</Empty>
           ) : data.queue.length === 0 ? (
-            <Empty title="Nothing waits">All work that is due is in hand.</Empty>
+            <Empty title="Nothing waits">All due work items are being handled.</Empty>
           ) : (
             <DataTable label="Queue" columns={QUEUE} rows={data.queue} keyOf={({ kind }) => kind} />
           )}
         </Panel>
       </div>
-      <Panel title="Slow nodes" isFlush aside={<span className="quiet">of the latest 100 runs, waiting left out</span>}>
+      <Panel
+        title="Slow nodes"
+        isFlush
+        aside={<span className="quiet">in the latest 100 runs, without waiting time</span>}
+      >
         {data.slowNodes.length === 0 ? (
           <Empty title="No attempts yet">Nodes that took long are listed here.</Empty>
         ) : (

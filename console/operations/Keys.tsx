@@ -45,7 +45,7 @@ export function Keys(props: SectionProps) {
         columns={columns}
         keyOf={({ id }) => id}
         aside={<Button onClick={() => setMaking(true)}>New key</Button>}
-        emptyText="Keys that the configuration has are not listed here. Make one for each person and program."
+        emptyText="Keys from the configuration are not listed here. Create one for each person and program."
         detail={(key) => <KeyDetail apiKey={key} onDone={() => props.onOpen(undefined)} />}
       />
       <Panel title="Roles">
@@ -89,7 +89,7 @@ function KeyDetail({ apiKey, onDone }: { readonly apiKey: ApiKey; readonly onDon
       <JsonTree value={apiKey} />
       {apiKey.revokedAt === undefined && (
         <>
-          <p className="quiet">Whoever uses the key is refused from then on. It cannot be undone.</p>
+          <p className="quiet">Requests with this key are refused from then on. This cannot be undone.</p>
           <div className={styles.actions}>
             <Button kind="danger" isBusy={revoke.isPending} onClick={() => revoke.mutate()}>
               Revoke {apiKey.name}

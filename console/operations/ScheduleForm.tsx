@@ -72,7 +72,7 @@ export function ScheduleForm({ schedule, onClose }: FormProps) {
       <Times filled={filled} set={set} problems={problems.fields} />
       <AreaField
         label="Inputs (optional)"
-        hint="JSON, as each run gets it."
+        hint="JSON: the inputs of each run."
         problem={inputsProblem ?? problems.fields.inputs}
         value={filled.inputs}
         spellCheck={false}
@@ -120,7 +120,7 @@ function Times({ filled, set, problems }: TimesProps) {
         </>
       )}
       <ChoiceField
-        label="Times that pass while no host runs"
+        label="Times missed while no host was running"
         problem={problems.missed}
         value={missed}
         onChange={(value) => set({ missed: value === 'once' ? 'once' : 'skip' })}

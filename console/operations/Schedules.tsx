@@ -106,7 +106,7 @@ function ScheduleActions({ schedule, onDone }: DetailProps) {
       return client.replaceSchedule(id, { workflowId, ...times, missed, ...(inputs && { inputs }), enabled: !enabled });
     },
     onSuccess: async () => {
-      say(enabled ? 'It starts no more runs.' : 'It starts runs again.');
+      say(enabled ? 'The schedule is disabled.' : 'The schedule is enabled.');
       await reread();
     },
     onError: complain,
@@ -114,7 +114,7 @@ function ScheduleActions({ schedule, onDone }: DetailProps) {
   const remove = useMutation({
     mutationFn: () => client.deleteSchedule(id),
     onSuccess: async () => {
-      say('The schedule is gone.');
+      say('The schedule is deleted.');
       onDone();
       await reread();
     },
@@ -123,7 +123,7 @@ function ScheduleActions({ schedule, onDone }: DetailProps) {
   if (asked === 'remove') {
     return (
       <>
-        <p className="quiet">It starts no more runs. Those that it has started stay.</p>
+        <p className="quiet">No more runs start. Runs that have started continue.</p>
         <div className={styles.actions}>
           <Button kind="danger" isBusy={remove.isPending} onClick={() => remove.mutate()}>
             Remove for good

@@ -11,7 +11,7 @@ interface SecretProps {
 export function Secret({ label, text }: SecretProps) {
   return (
     <div className={styles.form}>
-      <p>Copy it now: nobody can read it again.</p>
+      <p>Copy it now: it is shown only once.</p>
       <div className={styles.secret}>
         <code>{text}</code>
         <Copy text={text} label={label} />

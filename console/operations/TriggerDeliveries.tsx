@@ -72,7 +72,7 @@ function Lines({ query: { error, data }, isAll }: LinesProps) {
   if (error) return <Problem error={error} />;
   if (!data) return <Skeleton lines={3} />;
   if (data.length === 0) {
-    return <Empty title="No deliveries">{isAll ? 'Nothing was sent to the address in the last week.' : ''}</Empty>;
+    return <Empty title="No deliveries">{isAll ? 'Nothing was sent to this URL in the last week.' : ''}</Empty>;
   }
   return <DataTable label="Deliveries" columns={COLUMNS} rows={data} keyOf={({ id }) => id} />;
 }

@@ -59,7 +59,7 @@ export function Triggers(props: SectionProps) {
       query={query}
       columns={columns}
       keyOf={({ id }) => id}
-      emptyText="A trigger of type webhook or event in a workflow starts its runs when another system, or this host, says that something happened."
+      emptyText="A trigger of type webhook or event in a workflow starts a run when another system sends a request, or when this host records an event."
       detail={(trigger) => <TriggerDetail trigger={trigger} />}
     />
   );
@@ -87,12 +87,14 @@ function TriggerDetail({ trigger }: { readonly trigger: Trigger }) {
             <code>{url}</code>
             <Copy text={url} label="the address" />
           </div>
-          {scheme === 'path' && <p className="quiet">Whoever knows the address starts runs: treat it as a secret.</p>}
+          {scheme === 'path' && (
+            <p className="quiet">Anyone who knows this URL can start runs: treat it as a secret.</p>
+          )}
         </section>
       )}
       {lastError && (
         <p className={styles.notice}>
-          The last event started no run: {lastError.message} (<Time at={lastError.at} />)
+          The last event could not start a run: {lastError.message} (<Time at={lastError.at} />)
         </p>
       )}
       {type === 'webhook' && may('schedules:write') && <Rotate trigger={trigger} />}
@@ -122,7 +124,7 @@ function Rotate({ trigger: { id, scheme, hasSecret } }: { readonly trigger: Trig
   if (secret !== undefined) return <Secret label="the secret" text={secret} />;
   return (
     <section aria-label="Replace" className={styles.part}>
-      <Field label="Hours that the former one stays valid" hint="0: it is refused at once.">
+      <Field label="Hours that the previous one stays valid" hint="0: it is refused at once.">
         {(field) => (
           <input
             {...field}

@@ -46,7 +46,7 @@ export function Webhooks(props: SectionProps) {
         columns={columns}
         keyOf={({ webhookId }) => webhookId}
         aside={<Button onClick={() => setMaking(true)}>New webhook</Button>}
-        emptyText="A webhook tells an address of yours about events of runs, in requests that are signed."
+        emptyText="A webhook sends events of runs to a URL of yours, in signed requests."
         detail={(webhook) => <WebhookDetail webhook={webhook} onDone={() => props.onOpen(undefined)} />}
       />
       {isMaking && <WebhookForm onClose={() => setMaking(false)} />}
@@ -65,7 +65,7 @@ function WebhookDetail({ webhook, onDone }: DetailProps) {
   return (
     <div className={styles.form}>
       <WebhookActions webhook={webhook} onDone={onDone} />
-      <Field label="Deliveries" hint="Dead ones have no attempts left; send them again when the receiver works.">
+      <Field label="Deliveries" hint="Dead deliveries have no attempts left; send them again when the receiver works.">
         {(field) => (
           <select
             {...field}
@@ -84,9 +84,7 @@ function WebhookDetail({ webhook, onDone }: DetailProps) {
       ) : !query.data ? (
         <Skeleton lines={3} />
       ) : query.data.length === 0 ? (
-        <Empty title="No deliveries">
-          {state === undefined ? 'Nothing has happened yet that it wants to know.' : ''}
-        </Empty>
+        <Empty title="No deliveries">{state === undefined ? 'No event has matched this webhook yet.' : ''}</Empty>
       ) : (
         <DataTable label="Deliveries" columns={DELIVERIES} rows={query.data} keyOf={({ deliveryId }) => deliveryId} />
       )}
@@ -118,7 +116,7 @@ function Redeliver({ delivery: { webhookId, deliveryId } }: { readonly delivery:
   const send = useMutation({
     mutationFn: () => client.redeliverWebhookDelivery(webhookId, deliveryId),
     onSuccess: async () => {
-      say('It is sent again.');
+      say('The delivery is sent again.');
       await cache.invalidateQueries({ queryKey: ['deliveries', webhookId] });
     },
     onError: complain,
@@ -143,7 +141,7 @@ function WebhookActions({ webhook: { webhookId }, onDone }: DetailProps) {
   const remove = useMutation({
     mutationFn: () => client.unregisterWebhook(webhookId),
     onSuccess: async () => {
-      say('It is told nothing any more.');
+      say('The webhook is removed.');
       onDone();
       await reread();
     },
@@ -153,7 +151,7 @@ function WebhookActions({ webhook: { webhookId }, onDone }: DetailProps) {
   return (
     <>
       {isAsked && (
-        <p className="quiet">It is told nothing any more, and its deliveries are gone. This cannot be undone.</p>
+        <p className="quiet">The URL gets no more events, and its deliveries are deleted. This cannot be undone.</p>
       )}
       <div className={styles.actions}>
         {isAsked ? (

@@ -42,7 +42,7 @@ export function Workers(props: SectionProps) {
         query={query}
         columns={columns}
         keyOf={({ typeId }) => typeId}
-        emptyText="A worker is a program of yours that does the work of nodes. It declares its node types when it starts: capstan worker."
+        emptyText="A worker is a program of yours that executes nodes. It declares its node types when it starts: capstan worker."
         detail={(type) => <JsonTree value={type} />}
       />
       <OpenTasks />
@@ -53,7 +53,7 @@ export function Workers(props: SectionProps) {
 /** Whether anybody asks for attempts of the type. */
 function Served({ seenAt, leased = 0, waiting = 0 }: WorkerType) {
   const now = useNow(5_000);
-  if (seenAt === undefined) return <span className={waiting > 0 ? styles.bad : 'quiet'}>✕ none has asked yet</span>;
+  if (seenAt === undefined) return <span className={waiting > 0 ? styles.bad : 'quiet'}>✕ no worker yet</span>;
   if (leased > 0 || now - Date.parse(seenAt) < SILENT_MS) return <span className={styles.good}>● at work</span>;
   return (
     <span className={waiting > 0 ? styles.bad : 'quiet'}>

@@ -14,7 +14,7 @@ export function Copy({ text, label }: { readonly text: string; readonly label: s
       setDone(true);
       setTimeout(() => setDone(false), SHOWN_MS);
     } catch {
-      say('This browser allows copying on secure pages only.');
+      say('This browser allows copying only on secure pages (HTTPS).');
     }
   };
   return (

@@ -29,7 +29,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
           <Command label="Go to" loop>
             <Command.Input
               className={styles.input}
-              placeholder="A page, a run id, a workflow to start …"
+              placeholder="A page, a run id, or a workflow to start …"
               value={typed}
               onValueChange={setTyped}
               autoFocus

@@ -40,7 +40,7 @@ export function Shell() {
     return () => removeEventListener('keydown', onKey);
   }, []);
   useKeys('Everywhere', [
-    { keys: '?', label: 'Show the keys of this page', act: () => openHelp(true) },
+    { keys: '?', label: 'Show the keyboard shortcuts of this page', act: () => openHelp(true) },
     ...PAGES.map(({ to, keys, title }) => ({ keys, label: `Go to ${title}`, act: () => void navigate({ to }) })),
   ]);
   return (

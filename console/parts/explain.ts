@@ -5,7 +5,7 @@ export function explain(error: unknown): { readonly title: string; readonly text
   if (error instanceof UnreachableError) {
     return {
       title: 'The host does not answer',
-      text: 'Check that it runs and that the network is up. Nothing was lost.',
+      text: 'Check that the host runs and that the network is up. Nothing was lost.',
     };
   }
   if (error instanceof RefusedError) {
@@ -13,7 +13,7 @@ export function explain(error: unknown): { readonly title: string; readonly text
     if (typeof scopeRequired === 'string') {
       return {
         title: 'You may not do this',
-        text: `It needs the scope ${scopeRequired}, which your key does not have.`,
+        text: `This needs the scope ${scopeRequired}, which your key does not have.`,
       };
     }
     return { title: error.status === 404 ? 'Not found' : 'The host refused', text: error.message };

@@ -11,7 +11,7 @@ export function readJsonObject(text: string): ReadObject {
   if (text.trim() === '') return {};
   try {
     const value: unknown = JSON.parse(text);
-    return isObject(value) ? { value } : { problem: 'This is JSON, but no object.' };
+    return isObject(value) ? { value } : { problem: 'This is JSON, but not an object.' };
   } catch (error) {
     return { problem: `This is not JSON: ${error instanceof Error ? error.message : ''}` };
   }

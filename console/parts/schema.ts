@@ -153,7 +153,7 @@ function problemsInMembers(schema: Schema, value: unknown, resolve: Resolve, pat
   const members = Object.entries(value).flatMap(([name, member]) => {
     const known = Object.hasOwn(properties, name) ? properties[name] : undefined;
     if (known) return member === undefined ? [] : problemsIn(known, member, resolve, at(name));
-    return additionalProperties === false ? [{ path: at(name), message: 'Nothing has this name here.' }] : [];
+    return additionalProperties === false ? [{ path: at(name), message: 'Unknown name.' }] : [];
   });
   return [...missing, ...members];
 }

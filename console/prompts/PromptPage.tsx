@@ -31,7 +31,9 @@ export function PromptPage() {
 export function NewPromptPage() {
   const may = useMay();
   if (may('prompts:write')) return <PromptEditor saved={undefined} />;
-  return <Empty title="You may not write prompts">It needs the scope prompts:write, which editors have.</Empty>;
+  return (
+    <Empty title="You may not write prompts">Editing prompts needs the scope prompts:write, which editors have.</Empty>
+  );
 }
 
 function PromptEditor({ saved }: { readonly saved: PromptTemplate | undefined }) {

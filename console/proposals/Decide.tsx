@@ -87,7 +87,7 @@ function useDeeds(
   const apply = useMutation({
     mutationFn: async (): Promise<object> => (gate ? grant(evidence, gate.nodeId) : applyProposal(id, artifactHash)),
     onSuccess: (reply) => {
-      say('installedArtifactRef' in reply ? 'It is applied.' : 'Your part is done.');
+      say('installedArtifactRef' in reply ? 'The proposal is applied.' : 'Your vote is recorded.');
       refresh();
     },
     onError: complain,
@@ -155,7 +155,7 @@ function whyNot({ gate, revisions }: ProposalEvidence, principal: string, role: 
   if (gate.requiredRole !== undefined && !meetsRole(role, gate.requiredRole)) {
     return `Only the role ${gate.requiredRole} may approve it.`;
   }
-  if (gate.grantedBy.includes(principal)) return 'You have approved it. Others have to as well.';
+  if (gate.grantedBy.includes(principal)) return 'You have approved it. More approvals are needed.';
   return revisions.some(({ by }) => by === principal)
     ? 'You wrote a revision, so somebody else has to approve it.'
     : undefined;
@@ -199,7 +199,7 @@ function Reject({ proposalId, onClose }: { readonly proposalId: string; readonly
   const reject = useMutation({
     mutationFn: () => client.rejectProposal(proposalId, reason.trim() === '' ? {} : { reason: reason.trim() }),
     onSuccess: () => {
-      say('It is rejected. The same evidence is not proposed again.');
+      say('The proposal is rejected. The same evidence is not proposed again.');
       refresh();
       onClose();
     },
@@ -215,7 +215,7 @@ function Reject({ proposalId, onClose }: { readonly proposalId: string; readonly
   );
   return (
     <Dialog title="Reject for good?" isOpen onClose={onClose} footer={footer}>
-      <Field label="Why (optional)" hint="It is kept with the evidence.">
+      <Field label="Why (optional)" hint="Stored with the evidence.">
         {(field) => <input {...field} value={reason} onChange={({ target }) => setReason(target.value)} />}
       </Field>
     </Dialog>

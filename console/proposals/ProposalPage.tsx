@@ -105,7 +105,7 @@ function Why({ proposal: { rationale, duplicateOf }, evidence: { sources, neares
               {rationale}
             </p>
           ) : (
-            <p className="quiet">No reason was written down.</p>
+            <p className="quiet">No rationale was given.</p>
           )}
           <h3>Evidence</h3>
           {sources.length === 0 && <p className="quiet">No run is named as its source.</p>}
@@ -123,7 +123,7 @@ function Why({ proposal: { rationale, duplicateOf }, evidence: { sources, neares
         </div>
       </Panel>
       <Panel title="Similar">
-        {nearest.length === 0 && !duplicateOf && <p className="quiet">Nothing like it exists.</p>}
+        {nearest.length === 0 && !duplicateOf && <p className="quiet">No similar artifact exists.</p>}
         {duplicateOf && (
           <p className={styles.warning}>
             It seems to repeat <code>{duplicateOf}</code>.

@@ -61,7 +61,7 @@ function Synthesize() {
   const look = useMutation({
     mutationFn: () => client.synthesizeProposals({}),
     onSuccess: () => {
-      say('The host has looked through the runs.');
+      say('The scan of recent runs is done.');
       void cache.invalidateQueries({ queryKey: ['proposals'] });
     },
     onError: complain,

@@ -15,7 +15,7 @@ export function Uninstall({ artifact: { ref, replaces }, onClose }: UninstallPro
   const uninstall = useMutation({
     mutationFn: () => client.uninstallArtifact(ref),
     onSuccess: () => {
-      say('It is uninstalled.');
+      say('The artifact is uninstalled.');
       void cache.invalidateQueries({ queryKey: ['installed'] });
       void cache.invalidateQueries({ queryKey: ['proposal'] });
       onClose();
@@ -34,8 +34,8 @@ export function Uninstall({ artifact: { ref, replaces }, onClose }: UninstallPro
     <Dialog title="Uninstall?" isOpen onClose={onClose} footer={footer}>
       <p>
         <code>{ref}</code> is taken out of use at once.{' '}
-        {replaces === undefined ? 'There was nothing before it.' : `What was used before comes back: ${replaces}.`}{' '}
-        Later versions stay. It cannot be installed again from this proposal.
+        {replaces === undefined ? 'It replaced nothing.' : `The previous one is used again: ${replaces}.`} Later
+        versions stay. It cannot be installed again from this proposal.
       </p>
     </Dialog>
   );

@@ -75,7 +75,9 @@ export function QualityPage() {
       ) : !runs.data ? (
         <Skeleton lines={8} />
       ) : runs.data.runs.length === 0 ? (
-        <Empty title="No runs in this time">Figures appear here when runs have ended and people have rated them.</Empty>
+        <Empty title="No runs in this time">
+          Figures appear here after runs have ended and people have rated them.
+        </Empty>
       ) : (
         <>
           {runs.data.isCut && (

@@ -22,7 +22,7 @@ export function Attempts({ attempts }: { readonly attempts: readonly Attempt[] }
               <code className={styles.error}>{error.code}</code> <span dir="auto">{error.message}</span>
             </p>
           )}
-          {end === 'lost' && <p className={`quiet ${styles.cause}`}>Its host went away, so it was started again.</p>}
+          {end === 'lost' && <p className={`quiet ${styles.cause}`}>Its host stopped, so the attempt was repeated.</p>}
         </li>
       ))}
     </ol>

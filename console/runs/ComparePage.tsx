@@ -30,7 +30,7 @@ export function ComparePage() {
       </div>
       <Panel title="Differences" aside={<span className="quiet number">{eventDiffs.length}</span>} isFlush>
         {eventDiffs.length === 0 ? (
-          <Empty title="They are the same">Both runs have the same events.</Empty>
+          <Empty title="No differences">Both runs have the same events.</Empty>
         ) : (
           <>
             <p className={styles.note}>

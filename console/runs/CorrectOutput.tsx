@@ -58,7 +58,7 @@ export function CorrectOutput({ runId, nodeId, output, onClose }: CorrectProps) 
   };
   return (
     <FormDialog
-      title={nodeId === undefined ? 'Correct the outputs of the run' : `Correct what ${nodeId} gave`}
+      title={nodeId === undefined ? 'Correct the outputs of the run' : `Correct the output of ${nodeId}`}
       action="Record the correction"
       isBusy={send.isPending}
       noValidate
@@ -79,14 +79,16 @@ export function CorrectOutput({ runId, nodeId, output, onClose }: CorrectProps) 
       )}
       {part.isJson ? (
         <div>
-          <h3 className={styles.label}>What it should have been</h3>
-          <Editor key={name} value={text} onChange={setText} label="What it should have been" />
+          <h3 className={styles.label}>Correct output</h3>
+          <Editor key={name} value={text} onChange={setText} label="Correct output" />
         </div>
       ) : (
         <AreaField
           key={name}
-          label={part.text === '' ? 'What should be different' : 'What it should have been'}
-          hint={part.text === '' ? 'Say it as an instruction: “Say hello first.”' : 'Edit the text until it is right.'}
+          label={part.text === '' ? 'What should be different' : 'Correct output'}
+          hint={
+            part.text === '' ? 'Write it as an instruction: “Say hello first.”' : 'Edit the text until it is right.'
+          }
           rows={rowsFor(part.text)}
           value={text}
           onChange={setText}

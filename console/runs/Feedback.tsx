@@ -40,7 +40,7 @@ export function Feedback({ runId, outputs, isReading = false }: FeedbackProps) {
         {error && <Problem error={error} />}
         {may('feedback:write') && <Judge runId={runId} output={outputs} isReading={isReading} />}
         <Said annotations={data} />
-        {data.length === 0 && <p className="quiet">Nobody has said anything about this run yet.</p>}
+        {data.length === 0 && <p className="quiet">There is no feedback on this run yet.</p>}
       </div>
     </Panel>
   );

@@ -62,7 +62,10 @@ export function ForkRun({ run, fromSeq = 0, onClose }: ForkProps) {
           fork.mutate(new FormData(event.currentTarget));
         }}
       >
-        <Field label="Kind" hint="A branch goes on by itself, with real effects. A replay repeats what was recorded.">
+        <Field
+          label="Kind"
+          hint="A branch continues as a new run, with real effects. A replay repeats what was recorded, without effects."
+        >
           {(field) => (
             <select {...field} name="mode">
               <option value="branch">Branch</option>
@@ -70,7 +73,7 @@ export function ForkRun({ run, fromSeq = 0, onClose }: ForkProps) {
             </select>
           )}
         </Field>
-        <Field label="From event" hint="The first event that is not taken over; 0 begins anew.">
+        <Field label="From event" hint="The first event that is not copied; 0 starts from the beginning.">
           {(field) => <input {...field} name="fromSeq" type="number" min={0} defaultValue={fromSeq} />}
         </Field>
         <Field label="Workflow version">

@@ -48,8 +48,8 @@ export function NodeInputs({ run, events, definition, node, started }: InputsPro
         ))}
       </dl>
       {data?.problem !== undefined && <p className={styles.problem}>{data.problem}</p>}
-      {started && data === null && <p className="quiet">Their values cannot be computed here.</p>}
-      {!started && <p className="quiet">They get their values when the node starts.</p>}
+      {started && data === null && <p className="quiet">The values cannot be computed here.</p>}
+      {!started && <p className="quiet">The values are computed when the node starts.</p>}
       {data && extra > 0 && (
         <details open={ports.length === 0}>
           <summary className="quiet">

@@ -103,7 +103,7 @@ function Progress({ view }: { readonly view: RunView }) {
   const done = nodes.filter(({ state }) => state === 'completed').length;
   return (
     <p className="quiet" aria-live="polite">
-      {active.length > 0 ? `At work: ${active.slice(0, 4).join(', ')}.` : 'Nothing is at work right now.'}{' '}
+      {active.length > 0 ? `Running: ${active.slice(0, 4).join(', ')}.` : 'No node is running right now.'}{' '}
       {counted(done, 'step')} done.
     </p>
   );

@@ -39,7 +39,7 @@ export function Questions({ run, view, events, definition, onNode }: QuestionsPr
             onNode={onNode}
           />
           {leaving.has(inboxKeyOf(asked)) ? (
-            <p role="status">Your answer is on its way. The notice below can still undo it.</p>
+            <p role="status">Your answer is being sent. You can still undo it below.</p>
           ) : (
             <OpenQuestion
               runId={run.runId}

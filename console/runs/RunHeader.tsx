@@ -129,7 +129,7 @@ function Actions({ run }: { readonly run: RunSnapshot }) {
   const canCancel = may('runs:cancel') && !isOver && status !== 'cancelling';
   useKeys('This run', [
     ...(may('runs:create') ? [{ keys: 'f', label: 'Fork', act: () => open('fork') }] : []),
-    ...(may('runs:create') ? [{ keys: 's', label: 'Start one like this', act: () => open('start') }] : []),
+    ...(may('runs:create') ? [{ keys: 's', label: 'Start a similar run', act: () => open('start') }] : []),
     { keys: 'c', label: 'Compare with another run', act: () => open('compare') },
   ]);
   return (
@@ -151,7 +151,7 @@ function Actions({ run }: { readonly run: RunSnapshot }) {
       )}
       {may('runs:create') && (
         <Button icon={<RotateCcw />} onClick={() => open('start')}>
-          Start like this
+          Start a similar run
         </Button>
       )}
       <More canStart={may('runs:create')} onOpen={open} onBundle={() => act.bundle.mutate()} />

@@ -144,7 +144,7 @@ function isFiltered({ start: _start, ...filters }: RunsSearch): boolean {
 function NoMatch({ search }: { readonly search: RunsSearch }) {
   const all = (
     <Link to="/runs" search={{ ...search, origin: 'any' }}>
-      Look among previews, too
+      Search previews, too
     </Link>
   );
   return (
@@ -159,7 +159,7 @@ function NoMatch({ search }: { readonly search: RunsSearch }) {
     >
       {search.origin === undefined
         ? 'Previews of proposals are not listed.'
-        : 'Runs end up here with the first event, so a filter for what just started may need a moment.'}
+        : 'A run is listed with its first event, so a run that has just started may take a moment to appear.'}
     </Empty>
   );
 }

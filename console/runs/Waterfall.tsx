@@ -20,7 +20,7 @@ export function Waterfall({ view, whole, selected, onSelect }: WaterfallProps) {
   const now = useNow(whole.endedAt === undefined ? 500 : 0);
   const rows = [...view.nodes.values()].filter(({ spans }) => spans.length > 0);
   if (whole.startedAt === undefined || rows.length === 0) {
-    return <Empty title="Nothing has started yet">Each node gets a row here as soon as it is at work.</Empty>;
+    return <Empty title="Nothing has started yet">Each node gets a row here when it starts.</Empty>;
   }
   const from = whole.startedAt;
   const total = Math.max(1, (whole.endedAt ?? now) - from);

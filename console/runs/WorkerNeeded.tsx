@@ -35,7 +35,10 @@ export function WorkerNeeded({ waits, onNode }: NeededProps) {
         ))}
       </ul>
       {isBusy ? (
-        <p>All workers that serve it are busy. It goes on as soon as one is free; more of them make it sooner.</p>
+        <p>
+          All workers that serve it are busy. The run continues as soon as one is free. Start more workers to shorten
+          the wait.
+        </p>
       ) : (
         <p>
           No worker asks for it. Start one with the code of this node type, with a key that has the scope workers:serve:

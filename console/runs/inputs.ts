@@ -33,7 +33,7 @@ function readJson(text: string, type: 'object' | 'array'): ReadInput {
   try {
     const value: unknown = JSON.parse(text);
     const isWanted = type === 'array' ? Array.isArray(value) : typeof value === 'object' && value !== null;
-    return isWanted ? { value } : { problem: `This is JSON, but no ${type}.` };
+    return isWanted ? { value } : { problem: `This is JSON, but not of type ${type}.` };
   } catch (error) {
     return { problem: `This is not JSON: ${error instanceof Error ? error.message : ''}` };
   }

@@ -7,7 +7,7 @@ const REASONS: Readonly<Record<string, string>> = {
   upstream_skipped: 'The nodes before it were skipped.',
   upstream_failed: 'A node before it failed.',
   nothing_failed: 'It starts only if a node before it fails, and none did.',
-  disabled: 'It is switched off in the workflow.',
+  disabled: 'The node is disabled in the workflow.',
   'run-failed': 'Another node failed the run.',
 };
 const NOT_EVALUATED = 'The condition of the edge that leads here could not be evaluated, so it counted as false.';

@@ -19,9 +19,9 @@ const SENDABLE = /^[\x21-\x7e]+$/;
 const PROBLEMS: Readonly<Record<SignInProblem, string>> = {
   'other-browser': 'The sign-in was not begun in this browser, or took too long. Try again.',
   'not-confirmed': 'The identity provider did not confirm the sign-in. Try again.',
-  'no-access': 'Your account has no access to this host. Ask who runs it.',
+  'no-access': 'Your account has no access to this host. Ask its operator.',
   'too-long':
-    'What your identity provider says about you is too long for a cookie. Sign in with a key, or ask who runs this host to have fewer claims sent.',
+    'The claims from your identity provider are too long for a cookie. Sign in with a key, or ask the operator to reduce the claims.',
 };
 
 /** Signing in with a key, or with a token of the identity provider. Neither is kept by the page. */
@@ -35,7 +35,7 @@ export function SignIn() {
   const submit = async (event: FormEvent<HTMLFormElement>): Promise<void> => {
     event.preventDefault();
     const key = String(new FormData(event.currentTarget).get('key') ?? '').trim();
-    if (!SENDABLE.test(key)) return setProblem('This is not a key: it has characters that no key has.');
+    if (!SENDABLE.test(key)) return setProblem('This is not a key: it contains characters that keys do not have.');
     setBusy(true);
     try {
       await signIn(key);
@@ -52,9 +52,7 @@ export function SignIn() {
       <form className={styles.card} onSubmit={submit}>
         <Workflow className={styles.mark} aria-hidden="true" />
         <h1>Sign in to Capstan</h1>
-        <p className={styles.lead}>
-          Watch what your workflows do, answer what waits for you, and judge what came of it.
-        </p>
+        <p className={styles.lead}>Watch your workflows run, answer what waits for you, and rate the results.</p>
         {refused !== undefined && (
           <p className={styles.problem} role="alert">
             {PROBLEMS[refused]}

@@ -42,7 +42,7 @@ export function ConfigForm({ schema, config, onChange, problems, known }: FormPr
       />
     );
   }
-  if (names.length === 0) return <p className="quiet">This type takes no config.</p>;
+  if (names.length === 0) return <p className="quiet">This node type has no config.</p>;
   const required = requiredOf(schema);
   const set = (name: string, value: unknown): void => {
     const { [name]: _old, ...rest } = config;

@@ -201,7 +201,7 @@ function EditorHead({ edited, findings, isShared, isText, onText, isSaving, onSa
       <div className={styles.title}>
         <Link to="/workflows">Workflows</Link>
         <h1 dir="auto">{draft.name === '' ? 'New workflow' : draft.name}</h1>
-        {isShared && <span className="quiet">Saving makes a version of your own; others keep the host’s.</span>}
+        {isShared && <span className="quiet">Saving creates your own version; others keep the one of the host.</span>}
       </div>
       <div className={styles.actions}>
         <Button kind="quiet" icon={<Undo2 />} aria-label="Undo" title="Undo (u)" disabled={!canUndo} onClick={undo} />
@@ -264,7 +264,7 @@ function ProblemList({
     <section className={styles.problems} aria-label="Problems" aria-live="polite">
       {found.length === 0 && (
         <p className={styles.fine} data-accepted={isAccepted || undefined}>
-          {isAccepted ? '✓ The host would take this as it is.' : 'Checking …'}
+          {isAccepted ? '✓ The host would accept this definition.' : 'Checking …'}
         </p>
       )}
       <ul>

@@ -189,7 +189,7 @@ function IdField({
   return (
     <Field
       label="Id"
-      hint="As expressions and connections name it."
+      hint="The name that expressions and connections use."
       problem={isTaken ? 'Another node has this id.' : undefined}
     >
       {(field) => (
@@ -344,7 +344,7 @@ function Condition({ condition, names, onChange }: ConditionProps) {
       {condition.type !== 'truthy' && condition.type !== 'falsy' && (
         <JsonField
           label="Value"
-          hint="As JSON: a text is in quotes."
+          hint="JSON: put text in quotes."
           value={condition.right}
           problem={undefined}
           onChange={(right) => onChange({ ...condition, right })}

@@ -132,7 +132,7 @@ function Comparison({
   return (
     <div className={styles.comparison}>
       {found.length === 0 ? (
-        <p className="quiet">Nothing but the places of nodes differs.</p>
+        <p className="quiet">Only the positions of nodes differ.</p>
       ) : (
         <ul className={styles.list} aria-label="Differences">
           {found.map(({ kind, what }) => (

@@ -30,9 +30,15 @@ export function WorkflowForm({ draft, onChange, isSaved }: FormProps) {
       </Field>
       <Field
         label="Id"
-        hint={isSaved ? 'It stays, because runs and schedules name it.' : 'Small letters, digits, - and _.'}
+        hint={
+          isSaved
+            ? 'The id cannot be changed, because runs and schedules refer to it.'
+            : 'Lower-case letters, digits, - and _.'
+        }
         problem={
-          draft.id === '' || ID.test(draft.id) ? undefined : 'Small letters, digits, - and _, beginning with a letter.'
+          draft.id === '' || ID.test(draft.id)
+            ? undefined
+            : 'Lower-case letters, digits, - and _, starting with a letter.'
         }
       >
         {(field) => (
@@ -86,7 +92,7 @@ function VariableList({ variables, onChange }: ListProps) {
   return (
     <fieldset className={styles.group}>
       <legend>Variables</legend>
-      {variables.length === 0 && <p className="quiet">None. A run is started with the values of variables.</p>}
+      {variables.length === 0 && <p className="quiet">None. The values of variables are given when a run starts.</p>}
       {variables.map((variable, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: variables keep their order while their names are edited
         <div key={index} className={styles.portHead}>

@@ -131,7 +131,7 @@ describe('the goal pages', () => {
     const runId = await run(api(), id);
     await reaches(api(), id, 'escalated');
     const { page } = await open(KEYS.editor.key, `goals/${id}`);
-    await page.getByText('A run is unsure and asks a person.').waitFor();
+    await page.getByText('A run is not confident enough and asks a person.').waitFor();
     await page.getByRole('link', { name: runId }).waitFor();
     await page.getByLabel('A note for the next runs').fill('Try the other list');
     await page.getByRole('button', { name: 'Resume' }).click();

@@ -81,7 +81,7 @@ describe('the operations and quality pages', () => {
     await next.waitFor();
     expect(await next.getByRole('listitem').count()).toBe(5);
     await page.getByRole('button', { name: 'Turn off' }).click();
-    await page.getByText('It starts no more runs.').waitFor();
+    await page.getByText('The schedule is disabled.').waitFor();
     const { body } = await host.as('owner').get('/v1/host/capstan/schedules');
     expect(body.items[0].enabled).toBe(false);
   });
@@ -111,7 +111,7 @@ describe('the operations and quality pages', () => {
     expect(body.items).toMatchObject([{ cron: '31 4 * * *', inputs: { a: 1 }, enabled: true }]);
     await page.getByRole('button', { name: 'Remove …' }).click();
     await page.getByRole('button', { name: 'Remove for good' }).click();
-    await page.getByText('The schedule is gone.').waitFor();
+    await page.getByText('The schedule is deleted.').waitFor();
     expect(unexpected(visited, /status of 400/)).toEqual([]);
   });
 
@@ -134,7 +134,7 @@ describe('the operations and quality pages', () => {
     expect(body.items).toContainEqual(expect.objectContaining({ url: 'https://example.com/made', events }));
     await page.getByRole('button', { name: 'Remove …' }).click();
     await page.getByRole('button', { name: 'Remove for good' }).click();
-    await page.getByText('It is told nothing any more.').first().waitFor();
+    await page.getByText('The webhook is removed.').first().waitFor();
     expect(unexpected(visited, /status of 4/)).toEqual([]);
   });
 
@@ -165,7 +165,7 @@ describe('the operations and quality pages', () => {
 
   it('workers: what waits, and that nobody serves it', async () => {
     const { page } = await open(KEYS.owner.key, 'operations?section=workers');
-    await page.getByText('✕ none has asked yet').waitFor();
+    await page.getByText('✕ no worker yet').waitFor();
     await page.getByRole('region', { name: 'Open attempts' }).getByText('◐ waiting').waitFor();
     await host.as('owner').post('/v1/host/capstan/workers/tasks:claim', { types: ['acme.fetch'], worker: 'blue' });
     await passPoll(page);

@@ -86,7 +86,7 @@ describe('the proposal pages', () => {
     const { body } = await host.as('reviewer').post(`/v1/proposals/${id}/apply`);
     const { page } = await open(KEYS.reviewer.key, 'proposals?view=installed');
     await page.getByRole('row', { name: body.installedArtifactRef }).getByRole('button', { name: 'Uninstall' }).click();
-    await page.getByRole('dialog').getByText('There was nothing before it.').waitFor();
+    await page.getByRole('dialog').getByText('It replaced nothing.').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Uninstall' }).click();
     // While the dialog is open, nothing behind it has a role.
     await page.getByRole('dialog').waitFor({ state: 'detached' });

@@ -54,7 +54,7 @@ describe('the page of a run', () => {
     await approve.waitFor();
     await passUndo(page, async () => {
       await approve.click();
-      await question.getByText('Your answer is on its way').waitFor();
+      await question.getByText('Your answer is being sent').waitFor();
     });
     await page.locator('header [data-state=completed]').waitFor();
     await question.waitFor({ state: 'detached' });
@@ -109,7 +109,7 @@ describe('the page of a run', () => {
     const { page } = visited;
     await page.getByRole('button', { name: 'Correct draft' }).click();
     const dialog = page.getByRole('dialog');
-    const text = dialog.getByLabel('What it should have been');
+    const text = dialog.getByLabel('Correct output');
     expect(await text.inputValue()).toBe('Dear customer, no.');
     await dialog.getByRole('button', { name: 'Record the correction' }).click();
     await dialog.getByText('Nothing is changed yet.').waitFor();
@@ -203,7 +203,7 @@ describe('the page of a run', () => {
     held.resolve();
     await correct.click();
     // A plain field is there until the editor is.
-    await page.locator('.cm-content[aria-label="What it should have been"]').fill('{ "total": 8 }');
+    await page.locator('.cm-content[aria-label="Correct output"]').fill('{ "total": 8 }');
     await page.getByRole('dialog').getByRole('button', { name: 'Record the correction' }).click();
     await page.getByRole('region', { name: 'Feedback' }).getByText('{"total":8}').waitFor();
   });

@@ -70,7 +70,7 @@ describe('the workflow pages', () => {
     await page.getByRole('button', { name: 'Add input', exact: true }).click();
     await page.getByLabel('Source of value').selectOption('expression');
     await page.locator('.cm-content[aria-label="Expression of value"]').fill('nodes["string-format"].text');
-    await problems.getByText('The host would take this as it is.').waitFor();
+    await problems.getByText('The host would accept this definition.').waitFor();
     expect(await page.locator('.react-flow__node').count()).toBe(3);
     await page.getByRole('button', { name: 'Save and run' }).click();
     await page.getByRole('dialog').getByLabel('subject').fill('cats');
@@ -100,7 +100,7 @@ describe('the workflow pages', () => {
       },
       (count) => count > 0,
     );
-    await page.getByText('The host would take this as it is.').waitFor();
+    await page.getByText('The host would accept this definition.').waitFor();
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByText('Saved as version 2.').waitFor();
     const { body } = await host.as('editor').get(`/v1/workflows/${id}`);
@@ -132,7 +132,7 @@ describe('the workflow pages', () => {
     const problems = page.getByRole('region', { name: 'Problems', exact: true });
     await problems.getByText('edges[0]').waitFor();
     await expression.fill('output.n > 0');
-    await problems.getByText('The host would take this as it is.').waitFor();
+    await problems.getByText('The host would accept this definition.').waitFor();
     await page.getByRole('button', { name: 'Undo', exact: true }).click();
     await page.getByRole('button', { name: 'Redo', exact: true }).click();
     await page.getByRole('button', { name: 'Save', exact: true }).click();

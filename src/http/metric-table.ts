@@ -12,7 +12,7 @@ export const COUNTERS = {
   capstan_http_limited_total: { help: 'Requests turned away by a limit', labels: ['scope'] },
   capstan_runs_started_total: { help: 'Runs that this process has started, children and forks included' },
   capstan_runs_finished_total: { help: 'Runs that this process has ended', labels: ['status'] },
-  capstan_runs_recovered_total: { help: 'Runs that this process went on with after a host died' },
+  capstan_runs_recovered_total: { help: 'Runs that this process continued after a host died' },
   capstan_retries_total: { help: 'Failed attempts at nodes that are retried' },
   capstan_leases_lost_total: { help: 'Work items that another host took over from this one' },
   capstan_work_taken_over_total: { help: 'Work items of dead hosts that this process returned to the queue' },
@@ -31,7 +31,7 @@ export const COUNTERS = {
 /** Everything of which the distribution is of interest. */
 export const HISTOGRAMS = {
   capstan_http_request_seconds: {
-    help: 'Time to answer, streams left out',
+    help: 'Time to answer, without streams',
     labels: ['route', 'method'],
     buckets: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5],
   },

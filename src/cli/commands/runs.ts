@@ -109,7 +109,7 @@ function statusOf(status: string): RunStatus {
 const get: CommandSpec = {
   name: 'get',
   takes: '<runId>',
-  summary: 'Show what came out of a run, and its state',
+  summary: 'Show the outcome and the state of a run',
   example: 'runs get run-0mw4x2c1h0001',
   async run(context, { args: [runId = ''] }) {
     const client = await context.client();

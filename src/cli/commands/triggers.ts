@@ -83,7 +83,7 @@ const rotate: CommandSpec = {
 const deliveries: CommandSpec = {
   name: 'deliveries',
   takes: '<triggerId>',
-  summary: 'List what came of the requests to a webhook trigger, newest first',
+  summary: 'List the outcomes of the requests to a webhook trigger, newest first',
   flags: { '--outcome <outcome>': `one of ${TRIGGER_OUTCOMES.join(', ')}`, ...PAGE_FLAGS },
   example: 'triggers deliveries trg-0mw4x2c1h0001 --outcome refused',
   async run(context, { args: [triggerId = ''], options }) {

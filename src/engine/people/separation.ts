@@ -9,7 +9,7 @@ export interface SeparationRules {
   readonly excludeInitiator?: boolean;
   /** Whoever wrote a part of what is approved may not approve. */
   readonly excludeAuthors?: boolean;
-  /** At least so many different people must approve, however many approvals that takes. */
+  /** At least this many different people must approve, however many approvals that takes. */
   readonly minDistinctPeople?: number;
   /** For how long an approval counts, in milliseconds. */
   readonly grantTtlMs?: number;

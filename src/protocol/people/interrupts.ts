@@ -13,7 +13,7 @@ export const separation = {
     Type.Boolean({ description: 'Whoever answered a question or edited an artifact of the run may not approve' }),
   ),
   minDistinctPeople: Optional(
-    Type.Integer({ minimum: 1, maximum: 1_000, description: 'At least so many different people must approve' }),
+    Type.Integer({ minimum: 1, maximum: 1_000, description: 'At least this many different people must approve' }),
   ),
   grantTtlMs: Optional(
     Type.Integer({ minimum: 1, maximum: 31_536_000_000, description: 'For how long an approval counts' }),

@@ -79,7 +79,7 @@ export interface RunningHost {
 /** How long a stop waits for running steps. */
 const GRACE_MS = 10_000;
 const NO_SECRET =
-  'CAPSTAN_SECRET is not set: whoever reads the store can read webhook secrets, sign audit checkpoints and forge the links that answer interrupts';
+  'CAPSTAN_SECRET is not set: anyone who can read the store can read webhook secrets, sign audit checkpoints and forge the links that answer interrupts';
 const CONSOLE = new URL('../console/dist/', import.meta.url);
 const DOCS = new URL('../docs/', import.meta.url);
 

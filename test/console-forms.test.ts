@@ -39,7 +39,7 @@ it('says what is wrong with a plan before it is sent', () => {
   expect(readPlan(draft, 'heartbeat', undefined).problems).toEqual({
     inputs: expect.stringContaining('This is not JSON'),
     maxParallel: 'This must be a whole number.',
-    'heartbeat.observe': 'This is JSON, but no object.',
+    'heartbeat.observe': 'This is JSON, but not an object.',
   });
 });
 

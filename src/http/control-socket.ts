@@ -48,7 +48,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, { back
     response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify({ message }));
   };
   if (request.method !== 'POST' || request.url !== '/backup') return say(404, 'There is no such command.');
-  if (!backup) return say(501, 'This store has tools of its own for backups, such as pg_dump.');
+  if (!backup) return say(501, 'Back up this store with its own tools, such as pg_dump.');
   try {
     const body: unknown = JSON.parse(await text(request));
     if (!isObject(body) || typeof body.file !== 'string') return say(400, 'Name the file.');

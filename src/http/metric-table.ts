@@ -66,7 +66,7 @@ export const GAUGES = {
   capstan_work_tenants_at_limit: { help: 'Tenants at their work-item limit' },
   capstan_work_due: { help: 'Work items that are due and wait for a host, counted up to 10000', labels: ['kind'] },
   capstan_work_lag_seconds: { help: 'How long the oldest of these has been due', labels: ['kind'] },
-  capstan_runs_followed: { help: 'Runs that somebody streams from this process' },
+  capstan_runs_followed: { help: 'Runs that clients stream from this process' },
   capstan_runs_quarantined: { help: 'Quarantined runs, which crashed or blocked their hosts' },
   capstan_interrupts_open: { help: 'Interrupts that wait for an answer, counted up to 10000' },
   capstan_interrupt_oldest_seconds: { help: 'How long the oldest of these has waited' },

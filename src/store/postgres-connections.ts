@@ -108,7 +108,7 @@ async function beginSession(link: Link, client: pg.ClientBase, settings: Session
     `SELECT ${IS_READ_ONLY} AS is_read_only, pg_backend_pid() AS pid, (${text} WHERE pg_backend_pid() = $3)`,
     [...values, processID],
   );
-  if (rows[0].is_read_only) throw new NotWritable('The server takes no writes now.');
+  if (rows[0].is_read_only) throw new NotWritable('The server does not accept writes now.');
   if (rows[0].pid !== processID) link.isPooled = true;
 }
 

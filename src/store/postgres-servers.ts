@@ -105,7 +105,7 @@ export class Servers {
     try {
       await client.connect();
       const { rows } = await client.query(`SELECT ${IS_READ_ONLY} AS is_read_only`);
-      if (rows[0].is_read_only) throw new NotWritable('it takes no writes now');
+      if (rows[0].is_read_only) throw new NotWritable('it does not accept writes now');
       const candidate = { server, ...(await standingOf(client)) };
       if (isBehind(candidate, this.#standing))
         throw new NotWritable('another server was promoted since it was primary');

@@ -76,6 +76,6 @@ export class StoreFailure extends TemporaryFailure {
 /** Too little disk space is left to begin anything new. */
 export class NoSpace extends StoreFailure {
   constructor() {
-    super('Too little disk space is left to begin new runs.');
+    super('There is too little disk space to start new runs.');
   }
 }

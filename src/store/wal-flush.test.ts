@@ -66,7 +66,7 @@ describe('a flush that fails', () => {
     disk.works = false;
     const waiting = store.commit(insert(2));
     await passing(clock, 1_000);
-    await expect(store.read(COUNT)).rejects.toThrow('until it does');
+    await expect(store.read(COUNT)).rejects.toThrow('until writes succeed');
     disk.works = true;
     disk.flushedMs = 0;
     // Whoever writes to the file again gives it a new time.

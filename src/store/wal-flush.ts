@@ -137,7 +137,7 @@ const RETRY_MS = 500;
 /** How long commits wait for a disk that fails; whoever sent them has gone by then. */
 const PATIENCE_MS = 30_000;
 const FAILED =
-  'SQLite: the disk did not take what was written. Nothing is acknowledged until it does; the host goes on by itself.';
+  'SQLite: a write to disk failed. Nothing is acknowledged until writes succeed again; the host retries by itself.';
 const GIVEN_UP =
   'SQLite: the disk has not taken what was written for half a minute, so the store has stopped. Check the disk, then restart the host.';
 const LOST = 'SQLite: the disk lost what was written, so the store has stopped. Check the disk, then restart the host.';

@@ -67,7 +67,7 @@ describe('capstan backup', () => {
     const file = join(folder, 'copy.db');
     writeFileSync(file, 'mine');
     const refused = await besides(folder, 'backup', file);
-    expect(refused).toMatchObject({ code: 1, output: expect.stringContaining('exists already') });
+    expect(refused).toMatchObject({ code: 1, output: expect.stringContaining('already exists') });
     await host.stop();
     const { code, output } = await within(folder, 'backup', `${file}.2`);
     expect(code, output).toBe(0);

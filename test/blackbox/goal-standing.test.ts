@@ -194,7 +194,7 @@ onStoresAtOnce(
           () => standing(id),
           ({ status }) => status === 'no-arm',
         );
-        expect(stalled.reason).toContain('last');
+        expect(stalled.reason).toContain('no more runs start');
         expect(await inInbox(id)).toEqual(['Nothing starts it again: Finish the checklist']);
         await edit(id, { continuation: { mode: 'manual' } });
         expect(await inInbox(id)).toEqual(['Waits to be started: Finish the checklist']);

@@ -248,7 +248,7 @@ describe('the console', () => {
     expect(await page.getByRole('button', { name: 'Cancel' }).count()).toBe(0);
     await page.goto(address(`runs/${runId}?node=escalate`));
     await page.getByRole('heading', { name: 'Feedback', exact: true }).waitFor();
-    for (const name of [/^Cancel/, /^Pause/, /^Start like/, /^Fork/, /^Rate/, /^Flag/]) {
+    for (const name of [/^Cancel/, /^Pause/, /^Start a similar/, /^Fork/, /^Rate/, /^Flag/]) {
       expect(await page.getByRole('button', { name }).count(), String(name)).toBe(0);
     }
     await page.getByRole('button', { name: 'More actions' }).click();

@@ -40,7 +40,7 @@ export const fork: CommandSpec = {
 export const retry: CommandSpec = {
   name: 'retry',
   takes: '<runId>',
-  summary: 'Start a run that goes on where a failed one failed: a branch from the failed node',
+  summary: 'Retry a failed run: start a branch from the failed node',
   flags: { ...INPUT_FLAGS, ...WATCH_FLAGS },
   example: 'runs retry run-0mw4x2c1h0001',
   async run(context, { args: [runId = ''], options }) {

@@ -6,8 +6,8 @@ import type { Effect, UpgradeReport } from '../upgrade-report.ts';
 import { stringOption } from '../values.ts';
 
 const MEANING: Readonly<Record<Effect, string>> = {
-  beside: 'older hosts go on meanwhile',
-  pause: 'older hosts go on; their writes wait while it builds an index',
+  beside: 'older hosts continue meanwhile',
+  pause: 'older hosts continue; their writes wait while it builds an index',
   alone: 'older hosts fail afterwards: stop all of them first',
 };
 

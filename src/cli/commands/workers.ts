@@ -43,7 +43,7 @@ function typeRow({ typeId, pool, seenAt, waiting, leased }: WorkerType): unknown
 }
 
 function taskRow({ runId, nodeId, typeId, state, since, worker, progress }: OpenTask): unknown[] {
-  const at = state === 'leased' ? 'at work' : state;
+  const at = state === 'leased' ? 'running' : state;
   return [runId, nodeId, typeId, at, ago(since), [worker, progress].filter((part) => part !== undefined).join(': ')];
 }
 
@@ -57,6 +57,6 @@ function unserved(types: readonly WorkerType[]): string[] {
 /** `capstan workers`. */
 export const workers: CommandGroup = {
   name: 'workers',
-  summary: 'Show what workers serve, and what waits for them',
+  summary: 'Show the node types that workers serve, and waiting attempts',
   commands: [list],
 };

@@ -24,7 +24,7 @@ export const ProposalImpact = Type.Object(
     proposalId: NonEmpty,
     changes: Type.Array(Type.String(), { description: 'What would change, such as `prompt:digest`' }),
     affected: Type.Array(ImpactedUse, { description: 'What would get the change, because it names no version' }),
-    pinned: Type.Array(ImpactedUse, { description: 'What stays as it is, because it names a version' }),
+    pinned: Type.Array(ImpactedUse, { description: 'What does not change, because it pins a version' }),
     runsLastWeek: Type.Object(
       { total: Count, byWorkflow: Type.Record(Type.String(), Count) },
       { description: 'Runs of the affected workflows in the last seven days' },

@@ -100,7 +100,7 @@ export const PreviewCalendar = Closed(
       }),
       { description: 'Runs that people started, and the firing next to each' },
     ),
-    unmatched: Type.Array(Timestamp, { description: 'Firings in that time next to which nobody started a run' }),
+    unmatched: Type.Array(Timestamp, { description: 'Firings in that time close to which nobody started a run' }),
   },
   { $id: 'PreviewCalendar' },
 );

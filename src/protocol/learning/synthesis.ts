@@ -52,7 +52,7 @@ export const HeldBack = Type.Object(
     kind: OneOf(ARTIFACT_KINDS),
     what: Type.String({ description: 'The habit, in words' }),
     reason: OneOf(HELD_BACK_REASONS),
-    message: Type.String({ description: 'What is missing or stands in the way, such as "needs 2 more runs"' }),
+    message: Type.String({ description: 'Why it is not proposed, such as "needs 2 more runs"' }),
     proposalId: Type.Optional(Type.String({ description: 'The earlier proposal of this habit' })),
     ref: Type.Optional(Type.String({ description: 'The artifact or proposal that it would repeat' })),
   },

@@ -146,7 +146,7 @@ export const OpenTask = Type.Object(
     attempt: Type.Integer({ description: 'Number of the attempt, from 0' }),
     state: OneOf(['waiting', 'leased']),
     since: Type.String({ format: 'date-time', description: 'When it was put into the queue' }),
-    worker: Optional(Type.String({ description: 'Name of the worker that has the lease, if it told one' })),
+    worker: Optional(Type.String({ description: 'Name of the worker that has the lease, if it has one' })),
     leaseUntil: Optional(Timestamp),
     progress: Optional(Type.String({ description: 'What the worker says that it is doing' })),
   },
@@ -168,7 +168,7 @@ export const TaskLease = Type.Object(
   {
     leaseUntil: Timestamp,
     isCancelled: Type.Boolean({
-      description: 'Whether nobody waits for the result any more: stop, and report nothing',
+      description: 'Whether the attempt was cancelled: stop, and report nothing',
     }),
   },
   { $id: 'TaskLease' },

@@ -139,7 +139,7 @@ export const TriggerDelivery = Type.Object(
       ),
     ),
     count: Optional(
-      Type.Integer({ minimum: 1, description: 'How many requests this one stands for; of refused ones, few are kept' }),
+      Type.Integer({ minimum: 1, description: 'How many requests this entry represents; few refused ones are stored' }),
     ),
   },
   { $id: 'TriggerDelivery' },

@@ -72,7 +72,7 @@ export const AUDIT_ACTIONS = {
   'key.used': 'A key or a token was accepted; recorded at most once in ten minutes for each key and host.',
   request: 'An authenticated request was answered; recorded only with CAPSTAN_AUDIT_REQUESTS=1.',
   'host.started': 'A host started and found this log.',
-  'audit.opened': 'The log was opened because somebody asked for it before anything had happened.',
+  'audit.opened': 'The log was created because a caller read it before anything was recorded.',
   'audit.dropped':
     'Entries with `key.used`, `request` or `authorization.deny` could not be written; the details say how many.',
 } as const satisfies Record<string, string>;

@@ -21,7 +21,7 @@ const listTools = operation({
     view: Type.Optional(
       OneOf(TOOL_VIEWS, {
         default: 'standard',
-        description: '`compact`: what a model is told of a tool, with plain object schemas',
+        description: '`compact`: only what a model gets of a tool, with plain object schemas',
       }),
     ),
   }),

@@ -117,7 +117,7 @@ const [editGoal, postGoal] = (['PATCH', 'POST'] as const).map((method) =>
   }),
 );
 
-const pauseGoal = verb('pauseGoal', 'pause', 'Pause a goal: it starts no more runs until it is resumed');
+const pauseGoal = verb('pauseGoal', 'pause', 'Pause a goal: no more runs start until it is resumed');
 const abandonGoal = verb('abandonGoal', 'abandon', 'Abandon a goal for good');
 
 function verb(operationId: string, name: 'pause' | 'abandon', summary: string) {

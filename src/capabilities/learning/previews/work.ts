@@ -55,7 +55,7 @@ export class PreviewWorker {
   readonly handle: WorkHandler = async ({ work_id: previewId, tenant }) => {
     for (let steps = 0; steps < STEPS_MAX; steps++) {
       const step = await perform(this.#runtime, () => this.#decide(tenant, previewId));
-      if (isRefusal(step)) throw new Error(`preview ${previewId} cannot go on: ${step.message}`);
+      if (isRefusal(step)) throw new Error(`preview ${previewId} cannot continue: ${step.message}`);
       if (step !== 'more') return { dueAgainAt: step.until };
     }
     return { dueAgainAt: this.#runtime.clock.now() };

@@ -93,7 +93,9 @@ export class FeedService implements Feed {
     if (!after) return { feedId: feed.feed_id, number: feed.last_number };
     return isCovered(feed, after)
       ? after
-      : refusePosition('The entries after this Last-Event-ID are no longer stored. Leave it out to start anew.');
+      : refusePosition(
+          'The entries after this Last-Event-ID are no longer stored. Leave the header out to start from now.',
+        );
   }
 
   /** The entries as server-sent events, for as long as the reader stays connected. */

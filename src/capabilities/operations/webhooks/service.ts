@@ -98,7 +98,7 @@ export class WebhookService implements Webhooks {
     { runId, url, origin }: NewCallback,
   ): Promise<Change<IssuedWebhook> | Refusal> {
     if (!scopes.has('runs:read')) {
-      const message = 'callbackUrl is told about the run, which needs the scope runs:read.';
+      const message = 'callbackUrl receives events of the run, which needs the scope runs:read.';
       return refuse('forbidden', message, { field: 'callbackUrl', scopeRequired: 'runs:read' });
     }
     const problem = await this.#runtime.egress.check(url);

@@ -65,7 +65,7 @@ const listInboxViewers = route<Services>()({
 
 const lookAtInboxItem = route<Services>()({
   operationId: 'lookAtInboxItem',
-  summary: 'Say that an item of the inbox is open in a window, again and again for as long as it is',
+  summary: 'Report that an item of the inbox is open in a window; repeat it while the item stays open',
   method: 'PUT',
   path: `${VIEWERS}/{viewId}`,
   scope: 'runs:read',

@@ -30,7 +30,7 @@ export function checkMode(body: { mode: string; fromSeq?: number; runOptionsOver
     return refuse('validation_error', message, { field: 'fromSeq' });
   }
   if (body.mode === 'replay' && Object.keys(body.runOptionsOverlay ?? {}).length > 0) {
-    const message = 'A replay takes no runOptionsOverlay. Use the mode branch to change something.';
+    const message = 'A replay does not accept runOptionsOverlay. Use the mode branch to change options.';
     return refuse('validation_error', message, { field: 'runOptionsOverlay' });
   }
   return undefined;

@@ -20,7 +20,7 @@ const family = {
   summaries: {
     create: 'Create a commitment that runs a workflow once a time has come or a predicate is true',
     get: 'A commitment, with its outcome',
-    delete: 'Remove a commitment; a run that has started goes on',
+    delete: 'Remove a commitment; a run that has started continues',
   },
 } as const;
 const common = starterRoutes<CommitmentRequest, Commitment>(family);

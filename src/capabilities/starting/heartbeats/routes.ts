@@ -21,7 +21,7 @@ const family = {
   summaries: {
     create: 'Create a heartbeat that observes something at an interval and runs a workflow when it changes',
     get: 'A heartbeat, with its last observed state',
-    delete: 'Remove a heartbeat; runs that have started go on',
+    delete: 'Remove a heartbeat; runs that have started continue',
   },
 } as const;
 const common = starterRoutes<HeartbeatRequest, Heartbeat>(family);

@@ -21,7 +21,7 @@ const family = {
   summaries: {
     create: 'Create a schedule that runs a workflow at a time, or repeatedly',
     get: 'A schedule, with the outcome of its last slot',
-    delete: 'Remove a schedule; runs that have started go on',
+    delete: 'Remove a schedule; runs that have started continue',
   },
 } as const;
 const common = starterRoutes<ScheduleRequest, Schedule>(family);
@@ -44,7 +44,7 @@ const listSchedules = operation({
 
 const replaceSchedule = operation({
   operationId: 'replaceSchedule',
-  summary: 'Replace, enable or disable a schedule; runs that have started go on',
+  summary: 'Replace, enable or disable a schedule; runs that have started continue',
   method: 'PUT',
   ...one,
   scope: 'schedules:write',

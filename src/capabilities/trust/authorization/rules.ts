@@ -47,7 +47,7 @@ export function checkRequest(caller: Caller, request: KeyRequest, now: number): 
   }
   // A key that may do more could make keys of other pools, or runs whose attempts are theirs.
   if (request.pool !== undefined && scopes?.join() !== WORKER_SCOPE)
-    return wrong('pool', `A pool is for keys with the scope ${WORKER_SCOPE} alone.`);
+    return wrong('pool', `Only keys whose single scope is ${WORKER_SCOPE} can have a pool.`);
   // Not `<=`: NaN, which stands for text that is not a time, must be refused too.
   if (expiresAt !== undefined && !(expiresAt > now)) return wrong('expiresAt', 'expiresAt must be in the future.');
   return checkWorkspace(caller, workspace) ?? checkGrant(caller, { role, scopes: scopesOf({ role, scopes }) });

@@ -4,7 +4,7 @@ import { RUN_PREFIX } from '../runtime/creation.ts';
 import { firstIdAt } from '../system/ids.ts';
 
 /** A bucket, cut to the period. */
-export interface Span {
+interface Span {
   /** Start of the whole bucket, even if the period begins later. */
   readonly start: number;
   readonly from: number;

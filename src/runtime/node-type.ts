@@ -162,7 +162,7 @@ export interface NodeContext {
 }
 
 /** Whose run it is in the store, and the right to write while the run is held. */
-export interface Holder {
+interface Holder {
   readonly tenant: string;
   readonly workspace: string | undefined;
   /** Commits writes after everything recorded so far; false if one of their expectations failed. */

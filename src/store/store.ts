@@ -2,7 +2,7 @@ import { TemporaryFailure } from '../system/temporary-failure.ts';
 import type { CommitOutcome, Row, Statement, Unit } from './sql.ts';
 
 /** The database behind a store. */
-export type StoreKind = 'sqlite' | 'postgres';
+type StoreKind = 'sqlite' | 'postgres';
 
 /**
  * Durable storage for the event log, the work queue and every capability's tables. The SQLite and PostgreSQL
@@ -42,7 +42,7 @@ export interface Store {
 }
 
 /** How a unit is committed. */
-export interface CommitOptions {
+interface CommitOptions {
   /** Whose unit it is; the host's own by default. */
   readonly tenant?: string | undefined;
   /** Set for heartbeats, which must not wait behind the writes of others; a store with one connection ignores it. */

@@ -22,7 +22,7 @@ export interface StoreState {
 export type Effect = 'beside' | 'pause' | 'alone';
 
 /** A migration that a start would apply. */
-export interface Step {
+interface Step {
   readonly id: string;
   readonly effect: Effect;
 }

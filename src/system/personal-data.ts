@@ -51,7 +51,7 @@ const DETECTORS: Readonly<Record<PersonalDataKind, readonly Detector[]>> = {
 };
 
 /** Options of `redactPersonalData`. */
-export interface PersonalDataOptions {
+interface PersonalDataOptions {
   /** The kinds to look for; every kind unless it says otherwise. */
   readonly kinds?: readonly PersonalDataKind[];
   /** Text whose personal data may stay, because it was there before. */

@@ -2,7 +2,7 @@ import type { RunEvent } from '../../protocol/running/events.ts';
 import type { Run } from '../run/run.ts';
 
 /** An attempt at a node that has ended, as metrics show it. */
-export interface EndedAttempt {
+interface EndedAttempt {
   readonly nodeId: string;
   readonly outcome: 'completed' | 'failed' | 'retried';
   readonly seconds: number;

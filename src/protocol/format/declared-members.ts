@@ -1,7 +1,7 @@
 import { isObject } from './json.ts';
 
 /** The members of objects that fit a JSON Schema. */
-export interface DeclaredMembers {
+interface DeclaredMembers {
   readonly names: readonly string[];
   /** Those without which no object fits. */
   readonly required: readonly string[];

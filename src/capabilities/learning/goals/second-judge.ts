@@ -15,7 +15,7 @@ export interface Doubt {
 }
 
 /** How often people agreed with the latest verdicts that they reviewed. */
-export interface RecentAgreement {
+interface RecentAgreement {
   readonly reviewed: number;
   readonly agreed: number;
   /** Whether another judge has to agree with the next verdict. */

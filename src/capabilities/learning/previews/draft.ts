@@ -16,7 +16,7 @@ export interface SourceTrace {
 }
 
 /** The definition with the draft in place, or why there is no place for it. */
-export type Placed = { readonly definition: WorkflowDefinition } | { readonly reason: string };
+type Placed = { readonly definition: WorkflowDefinition } | { readonly reason: string };
 
 const RUN_AGENT = 'core.agents.run';
 

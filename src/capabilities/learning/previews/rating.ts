@@ -12,7 +12,7 @@ export type Rated =
   | { readonly judgingRunId: string; readonly change: Change<unknown> };
 
 /** What is to be rated, and how. */
-export interface RatingRequest {
+interface RatingRequest {
   readonly previewId: string;
   readonly options: Pick<PreviewRequest, 'verifierRef' | 'criteria'>;
   readonly source: JudgedRun;

@@ -186,7 +186,7 @@ async function draftPrompt(
 }
 
 /** The heading of what corrections ask for. */
-export const GUIDANCE = 'Follow these instructions, which reviewers of earlier answers asked for:';
+const GUIDANCE = 'Follow these instructions, which reviewers of earlier answers asked for:';
 
 /** A prompt with what corrections ask for. */
 interface Revised {

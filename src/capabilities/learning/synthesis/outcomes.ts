@@ -11,7 +11,7 @@ export interface Outcome {
 }
 
 /** How the runs of a habit ended. */
-export interface OutcomeSummary {
+interface OutcomeSummary {
   readonly runs: number;
   readonly completed: number;
   readonly failed: number;

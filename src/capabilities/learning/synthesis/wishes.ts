@@ -2,14 +2,14 @@ import { redactText } from '../../../system/redaction.ts';
 import { withoutEnd } from '../../../system/text-cuts.ts';
 
 /** What people asked for in their corrections, as an instruction. */
-export interface Wish {
+interface Wish {
   readonly text: string;
   /** How many corrections ask for it. */
   readonly support: number;
 }
 
 /** What corrections ask for, and how many of them try to command the model or its readers. */
-export interface Wishes {
+interface Wishes {
   readonly wishes: readonly Wish[];
   readonly suspicious: number;
 }

@@ -17,7 +17,7 @@ const SIGN_IN_MS = 10 * 60_000;
 const COOKIE_CHARACTERS_MAX = 12_288;
 
 /** Where the browser sends the cookie: below this path, and over TLS alone if the page came over TLS. */
-export interface CookiePlace {
+interface CookiePlace {
   readonly path: string;
   readonly isSecure: boolean;
 }

@@ -68,7 +68,7 @@ export interface CostRow extends CostFigures {
 }
 
 /** Which runs are added up: those of a range of ids, which sort by time. */
-export interface CountedRuns extends Visibility {
+interface CountedRuns extends Visibility {
   readonly workflowId?: string | undefined;
   readonly from: string;
   readonly before: string;

@@ -141,7 +141,7 @@ export function seeWorkerTypes(tenant: string, typeIds: readonly string[]): Writ
 }
 
 /** What a new task consists of. */
-export type NewTask = Pick<
+type NewTask = Pick<
   WorkerTaskRow,
   | 'task_id'
   | 'tenant'

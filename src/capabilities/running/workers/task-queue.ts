@@ -11,7 +11,7 @@ const LOOK_AGAIN_MS = 1_000;
 const SEEN_EVERY_MS = 5_000;
 
 /** What a claim asks for. */
-export interface TaskRequest {
+interface TaskRequest {
   readonly types: readonly string[];
   readonly worker: string | null;
   readonly max: number;

@@ -86,7 +86,7 @@ export interface OtherNodes {
 }
 
 /** Finds what is known about nodes whose types are not part of the host, such as those that workers of a tenant serve. */
-export type OtherNodesOf = (tenant: string, nodes: readonly IndexedNode[]) => Promise<OtherNodes>;
+type OtherNodesOf = (tenant: string, nodes: readonly IndexedNode[]) => Promise<OtherNodes>;
 
 /** A node and its place in the definition. */
 export interface IndexedNode {

@@ -18,7 +18,7 @@ import { nextState, type StarterEvent } from './rules.ts';
 import { RunCreation } from './run-creation.ts';
 
 /** What starters need of other capabilities. */
-export interface StarterNeeds {
+interface StarterNeeds {
   readonly audit: Pick<Audit, 'record'>;
   readonly runs: Pick<Runs, 'check'>;
 }

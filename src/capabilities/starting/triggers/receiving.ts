@@ -21,7 +21,7 @@ import { isSigned, signatureHeaders } from './signatures.ts';
 import type { TriggeredRuns } from './starting.ts';
 
 /** A request to a webhook, as the edge hands it over. */
-export type HookRequest = Pick<Request, 'header' | 'headers' | 'origin' | 'signal' | 'query'> & {
+type HookRequest = Pick<Request, 'header' | 'headers' | 'origin' | 'signal' | 'query'> & {
   readonly path: string;
   readonly bytes: Uint8Array;
 };

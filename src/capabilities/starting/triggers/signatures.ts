@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { HmacConfig, WebhookTriggerConfig } from '../../../protocol/starting/triggers.ts';
 
 /** A request as it was sent. */
-export interface SentRequest {
+interface SentRequest {
   header(name: string): string | undefined;
   readonly bytes: Uint8Array;
 }

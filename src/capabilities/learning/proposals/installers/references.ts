@@ -16,7 +16,7 @@ import type { Prompts } from '../../../ai/prompts/door.ts';
 import type { Problem } from './installer.ts';
 
 /** Where the things are that an artifact refers to. */
-export interface ReferenceTargets {
+interface ReferenceTargets {
   readonly runtime: Pick<Runtime, 'catalog' | 'tools' | 'clock'>;
   readonly packs: Pick<Packs, 'agent'>;
   readonly prompts: Pick<Prompts, 'find'>;

@@ -87,7 +87,8 @@ function useDeeds(
   const apply = useMutation({
     mutationFn: async (): Promise<object> => (gate ? grant(evidence, gate.nodeId) : applyProposal(id, artifactHash)),
     onSuccess: (reply) => {
-      say('installedArtifactRef' in reply ? 'The proposal is applied.' : 'Your vote is recorded.');
+      const pending = gate ? 'Your vote is recorded.' : 'Approval is requested.';
+      say('installedArtifactRef' in reply ? 'The proposal is applied.' : pending);
       refresh();
     },
     onError: complain,

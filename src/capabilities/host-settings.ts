@@ -19,7 +19,7 @@ export const hostSettings = defineSettings({
     conformance: {
       variable: 'CAPSTAN_CONFORMANCE',
       flag: '--conformance',
-      meaning: 'enable the conformance fixtures and mock providers; never in production',
+      meaning: 'enable the conformance fixtures, mock providers, and defaults that suites need; never in production',
     },
     loopback: {
       variable: 'CAPSTAN_LOOPBACK',

@@ -59,7 +59,8 @@ export const shareSettings = defineSettings({
     },
     quarantineAfter: {
       variable: 'CAPSTAN_QUARANTINE_AFTER',
-      meaning: 'host crashes or stalls caused by a run, after which it is quarantined (2)',
+      meaning:
+        'host crashes after which a run is tried alone, and quarantined with the next one; stalls that quarantine it (2)',
     },
   },
   read: (read) => {

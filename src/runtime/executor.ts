@@ -40,7 +40,7 @@ interface ExecutorOptions extends PlaceOptions {
   readonly version?: string;
   /** How long a host that sends no heartbeats keeps its leases. */
   readonly leaseMs: number;
-  /** A run is quarantined after this many host deaths while it was driven alone, or stalls. */
+  /** After this many host deaths a run is driven alone, and quarantined with the next one; after so many stalls it is, too. */
   readonly strikesMax?: number;
   /** Whether so little disk space is left that it is kept for runs that have begun. */
   readonly isShortOfSpace?: () => boolean;

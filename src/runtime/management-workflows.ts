@@ -7,8 +7,9 @@ import { HOST_OWNER } from '../store/definitions.ts';
 export const REVIEW = 'review';
 
 /**
- * The versions of each workflow of management runs. They are part of the program and in no table, so no API can list, start, replace or
- * remove them. A change that existing logs cannot be folded with is a new version at the end of the list.
+ * The versions of each workflow of management runs. They are part of the program and in no table, so no API can list,
+ * start, replace or remove them. A change that existing logs cannot be folded with is a new version at the end of the
+ * list.
  */
 export const MANAGEMENT_DEFINITIONS: Record<ManagementWorkflow, readonly WorkflowDefinition[]> = {
   'capstan-proposal': [

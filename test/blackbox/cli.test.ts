@@ -212,7 +212,7 @@ describe('capstan runs', () => {
     const { runId } = (await run(`runs start ${id} --set text={ --wait --json`)).json;
     const retried = await run(`runs retry ${runId} --set text=[1] --wait --json`);
     expect(retried).toMatchObject({ code: DONE, json: { status: 'completed', forkedFrom: { runId, mode: 'branch' } } });
-    expect(retried.err).toMatch(/^Going on from the node parse\.\nrun-\w+\n$/);
+    expect(retried.err).toMatch(/^Continuing from the node parse\.\nrun-\w+\n$/);
     const forked = await run(`runs fork ${runId} --from kept --set text=[1] --wait --json`);
     expect(forked).toMatchObject({ code: DONE, json: { forkedFrom: { fromSeq: 1 } } });
     expect(forked.err).toContain('Nodes with effects that run again: kept.');

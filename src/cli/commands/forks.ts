@@ -52,7 +52,7 @@ export const retry: CommandSpec = {
       const why = status === 'failed' ? 'failed, but not at a node' : `has not failed; its status is ${status}`;
       throw new UsageError(`${runId} ${why}. Choose where to continue: capstan runs fork ${runId} --from <node>.`);
     }
-    context.note(sanitize(`Going on from the node ${nodeId}.`));
+    context.note(sanitize(`Continuing from the node ${nodeId}.`));
     return startFork(context, { client, runId, mode: 'branch', fromSeq: startOf(events, nodeId), events, options });
   },
 };

@@ -8,7 +8,7 @@ const WARNINGS_MAX = 20;
 /** Rules under which a node starts although the nodes before it were skipped. */
 const UNMOVED: ReadonlySet<TriggerRule> = new Set(['all_complete', 'none_failed']);
 
-/** Lists what is allowed in a definition and but probably not intended. The definition must have no problem. */
+/** Lists what is allowed in a definition but probably not intended. The definition must have no problem. */
 export function definitionWarnings(definition: WorkflowDefinition, catalog: NodeCatalog): Problem[] {
   return [
     ...unknownNames(definition, catalog).warnings,

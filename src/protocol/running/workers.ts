@@ -168,7 +168,7 @@ export const TaskLease = Type.Object(
   {
     leaseUntil: Timestamp,
     isCancelled: Type.Boolean({
-      description: 'Whether the attempt was cancelled: stop, and report nothing',
+      description: 'Whether the attempt was cancelled or its run has ended: stop, and report nothing',
     }),
   },
   { $id: 'TaskLease' },

@@ -303,7 +303,7 @@ export function checkSuccession(next: NextVersion, known: readonly KnownVersion[
   if (same && same.digest !== next.digest) {
     return refuse(
       'version_conflict',
-      'This version is already installed with different content. Publish the change as a later version.',
+      'This version was published here before with different content. Publish the change as a later version.',
       { version },
     );
   }

@@ -28,7 +28,7 @@ export const commitmentFire = route<CommitmentTrials>()({
       intentionCanary: Type.Optional(Type.String()),
     }),
   },
-  refusals: [400],
+  refusals: [400, 409],
   handle: async ({ caller, body: { memoryRef, condition, includeIntentionCanary } }, trials) => {
     const tried = await tryCommitment(trials, caller, {
       memoryRef,

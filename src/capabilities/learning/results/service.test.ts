@@ -166,7 +166,7 @@ describe('the effect of a proposal', () => {
   });
 });
 
-describe('a roll-back', () => {
+describe('a rollback', () => {
   it('is drafted once if things surely got worse, and is named from then on', async () => {
     const applied = await getWorse();
     expect([await results.rollBackIfWorse(applied), await results.rollBackIfWorse(applied)]).toEqual([true, false]);

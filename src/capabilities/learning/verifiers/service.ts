@@ -91,9 +91,13 @@ export class VerifierService implements Verifiers {
     const owner = ownerOf(subject);
     const [latest] = await store.read<{ version: number | null }>(latestVersion(owner, id));
     if (latest?.version == null && (await this.#isFull(owner))) {
-      return refuse('conflict', `A tenant may have ${VERIFIERS_MAX} verifiers. Delete one first.`, {
-        limit: VERIFIERS_MAX,
-      });
+      return refuse(
+        'conflict',
+        `There are ${VERIFIERS_MAX} verifiers already, the most that are possible. Delete one first.`,
+        {
+          limit: VERIFIERS_MAX,
+        },
+      );
     }
     return this.#store(subject, {
       owner,

@@ -8,7 +8,10 @@ import { ALGORITHMS } from './tokens.ts';
 
 const SECRET_BYTES = 32;
 
-const UNAVAILABLE = refuse('service_unavailable', 'The identity provider sent an unexpected response. Try again.');
+const UNAVAILABLE = refuse(
+  'service_unavailable',
+  'The identity provider is not available or sent an unexpected response. Try again.',
+);
 const NOT_SIGNED_IN = refuse('unauthenticated', 'The identity provider did not confirm the sign-in. Try again.');
 
 /** The client that the host is at the issuer. */

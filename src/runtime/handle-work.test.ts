@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, expect, it } from 'vitest';
 import { openServiceHost } from '../../test/support/service-host.ts';
 import { refuse } from '../protocol/errors.ts';
-import { addWork, dropWork, saveCheckpoint, wake } from '../store/queue.ts';
+import { addWork, dropWork, guardLease, saveCheckpoint, wake } from '../store/queue.ts';
 import { sql, type Write } from '../store/sql.ts';
 import { changeOf } from './change.ts';
 import { LeaseLost } from './effects/ledger.ts';
@@ -70,6 +70,13 @@ it('calls the handler for each wake-up that came meanwhile, with what the item h
     return {};
   });
   expect([calls, payloads.at(-1), await items()]).toEqual([31, 'after 30', []]);
+});
+
+it('gives up when the change needs the lease of another item, which this host does not hold', async () => {
+  const other = { ...lease, workId: 'another' };
+  const outcome = handling(async () => ({ change: changeOf(undefined, [guardLease(other, true), count(0, 1)]) }));
+  await expect(outcome).rejects.toThrow(LeaseLost);
+  expect([calls, await counted()]).toEqual([1, 0]);
 });
 
 it('writes nothing once the lease is lost, whether the item was taken over or removed', async () => {

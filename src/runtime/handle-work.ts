@@ -45,5 +45,7 @@ async function readAgain(store: Store, lease: Lease, item: WorkItem): Promise<Wo
   if (now?.owner !== lease.owner || now.epoch !== lease.epoch) {
     throw new LeaseLost('the work item was taken over or removed');
   }
+  // The lease is held and nobody has woken the item, so a lease of another item in the change has failed.
+  if (now.wakes === item.wakes) throw new LeaseLost('the change needs a lease that this host does not hold');
   return { ...item, wakes: now.wakes, payload: now.payload };
 }

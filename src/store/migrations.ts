@@ -1,5 +1,5 @@
 import { sha256Hex } from '../system/digest.ts';
-import { type Migration, StoreFailure, statementsFor } from './store.ts';
+import { type Migration, StoreFailure, type StoreKind, statementsFor } from './store.ts';
 
 /** A row of the table `migrations`. Stores that are older than checksums have none. */
 export interface AppliedMigration {
@@ -13,9 +13,6 @@ interface MigrationPlan {
   /** Migrations that were applied before there were checksums. */
   readonly withoutChecksum: readonly Migration[];
 }
-
-/** The kinds of stores, whose dialects differ. */
-export type StoreKind = Parameters<typeof statementsFor>[0];
 
 /** The checksum of a migration: the same migration has the same one for ever. */
 export function checksumOf(kind: StoreKind, migration: Migration): string {

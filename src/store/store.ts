@@ -2,7 +2,7 @@ import { TemporaryFailure } from '../system/temporary-failure.ts';
 import type { CommitOutcome, Row, Statement, Unit } from './sql.ts';
 
 /** The database behind a store. */
-type StoreKind = 'sqlite' | 'postgres';
+export type StoreKind = 'sqlite' | 'postgres';
 
 /**
  * Durable storage for the event log, the work queue and every capability's tables. The SQLite and PostgreSQL

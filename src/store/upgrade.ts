@@ -1,5 +1,5 @@
-import { type AppliedMigration, planMigrations, type StoreKind } from './migrations.ts';
-import { type Migration, StoreFailure, statementsFor } from './store.ts';
+import { type AppliedMigration, planMigrations } from './migrations.ts';
+import { type Migration, StoreFailure, type StoreKind, statementsFor } from './store.ts';
 
 /** A host that uses the store now. */
 export interface LiveHost {

@@ -16,6 +16,7 @@ import type { Unit } from '../store/sql.ts';
 import { NoSpace } from '../store/store.ts';
 import { type Cancel, sleep } from '../system/clock.ts';
 import { TemporaryFailure } from '../system/temporary-failure.ts';
+import { loggable } from '../system/without-message.ts';
 import { type Change, commitOrThrow } from './change.ts';
 import { Claims, returnOrphans } from './claims.ts';
 import type { CreatedRun } from './creation.ts';
@@ -340,7 +341,7 @@ export class Executor {
     if (error instanceof LeaseLost) void countLoss(this.#runtime, { kind: RUN_WORK, tenant }, lease);
     else {
       const kind = error instanceof InvariantViolation ? 'an invariant was violated' : 'driving failed';
-      this.#runtime.log.error({ runId: lease.workId, err: error }, `${kind}; the run is retried in a minute`);
+      this.#runtime.log.error({ runId: lease.workId, err: loggable(error) }, `${kind}; the run is retried in a minute`);
       const until = this.#runtime.clock.now() + BUG_PAUSE_MS;
       await this.#handBack(lease, [retryWork(lease, until)]);
     }

@@ -21,6 +21,8 @@ import { factsOf, type HeldRun, identityOf } from './run-row.ts';
 
 /** Events that one query reads. */
 const EVENTS_PER_PAGE = 1_000;
+/** Folding for this long, the event loop serves others in between: events of some runs are slow to apply. */
+const TURN_MS = 10;
 /** Upper bound of the events of all cached runs together. */
 const CACHED_EVENTS_MAX = 20_000;
 /** Weight of a cached run besides its events. */
@@ -100,15 +102,29 @@ export class RunReader {
       if (events.length === 0) throw new DamagedLog(row.run_id, `it ends before event ${run.sequence + 1}`);
       this.#watchdog.note('fold');
       try {
-        for (const event of events) applyChecked(run, event, row);
+        await this.#apply(run, events, row);
       } catch (error) {
         // An event that was changed may be one that cannot be applied: then that, and not the fold, is to blame.
         const damage = await damageOf(this.#store, row);
         throw damage === undefined ? error : new DamagedLog(row.run_id, damage, { cause: error });
       }
       // Between the pages of a long log the event loop serves others.
-      if (run.sequence < through) await new Promise<void>((resolve) => this.#clock.soon(resolve));
+      if (run.sequence < through) await this.#turn();
     }
+  }
+
+  async #apply(run: Run, events: readonly StoredEvent[], row: RunRow): Promise<void> {
+    let startedAt = this.#clock.now();
+    for (const event of events) {
+      applyChecked(run, event, row);
+      if (this.#clock.now() - startedAt < TURN_MS) continue;
+      await this.#turn();
+      startedAt = this.#clock.now();
+    }
+  }
+
+  #turn(): Promise<void> {
+    return new Promise((resolve) => this.#clock.soon(resolve));
   }
 
   /** Reads one page of stored events after a sequence. */

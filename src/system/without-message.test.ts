@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { withoutMessage } from './without-message.ts';
+import { loggable, withoutMessage } from './without-message.ts';
 
 class Named extends Error {
   override readonly name = 'Named';
@@ -21,4 +21,10 @@ it('tells nothing of what has no stack, or one that does not go with its message
   const without = Object.assign(new Error('Ada'), { stack: undefined });
   const stacks = [changed, without, 'Ada', undefined].map((error) => withoutMessage(error).stack);
   expect(new Set(stacks)).toEqual(new Set(['[REDACTED]']));
+});
+
+it('keeps the message of an exception that the program wrote, and not that of the language', () => {
+  const own = new Named('a newer version began the run');
+  expect(loggable(own)).toBe(own);
+  expect((loggable(new SyntaxError('Invalid regular expression: /Ada/')) as Error).message).toBe('[REDACTED]');
 });

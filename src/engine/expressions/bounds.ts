@@ -4,7 +4,7 @@ import type { Budget } from './budget.ts';
 import { ExpressionError } from './expression-error.ts';
 
 /** Characters that a pattern of one instruction matches for a step. */
-const MATCHES_PER_STEP = 10;
+export const MATCHES_PER_STEP = 10;
 /** Making or writing a duration takes far longer than other functions of the library. */
 export const DURATION_STEPS = 25;
 /** Adding an entry to a map that the expression makes. */

@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from '../../protocol/format/json.ts';
+import type { Allowance } from './allowance.ts';
 import { ExpressionError } from './expression-error.ts';
 import { compilePattern, PATTERN_SIZE_MAX, type Pattern } from './pattern.ts';
 
@@ -8,8 +9,10 @@ import { compilePattern, PATTERN_SIZE_MAX, type Pattern } from './pattern.ts';
  */
 const STEPS_MAX = 100_000;
 const PARTS_PER_STEP = 5;
-const CHARS_PER_STEP = 40;
-const ITEMS_PER_STEP = 8;
+/** Characters of a text that are read for a step. */
+export const CHARS_PER_STEP = 40;
+/** Items of a list that are read for a step. */
+export const ITEMS_PER_STEP = 8;
 /** A search may compare every character of the text with every character that is searched for. */
 const COMPARISONS_PER_STEP = 500;
 /** A longer text is no number, duration or time, and the library takes long to find that out. */
@@ -21,11 +24,18 @@ const PATTERN_CHARS_MAX = 1_000;
 /** The steps that the current evaluation may still use. */
 export class Budget {
   #left = 0;
+  #allowance: Allowance | undefined;
   /** The pattern that each `matches` used last in this evaluation, so that one in a loop is compiled once. */
   readonly #patterns = new Map<object, { readonly source: string; readonly pattern: Pattern }>();
 
   /** The length of the first text of each search of which the second is not known yet. */
   readonly #searches = new Map<object, number>();
+
+  /** Begins an evaluation, which also spends from what it shares with others. */
+  begin(allowance: Allowance | undefined): void {
+    this.#allowance = allowance;
+    this.refill();
+  }
 
   refill(): void {
     this.#left = STEPS_MAX;
@@ -47,6 +57,7 @@ export class Budget {
 
   spend(steps: number): void {
     this.#left -= steps;
+    this.#allowance?.spend(steps);
     if (this.#left < 0) throw new ExpressionError(`the expression takes more than ${STEPS_MAX} steps`);
   }
 

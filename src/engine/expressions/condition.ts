@@ -1,5 +1,8 @@
 import { deepEqual, isObject, type JsonObject, valueAt } from '../../protocol/format/json.ts';
 import type { EdgeCondition } from '../../protocol/running/workflows.ts';
+import type { Allowance } from './allowance.ts';
+import { MATCHES_PER_STEP } from './bounds.ts';
+import { CHARS_PER_STEP, ITEMS_PER_STEP } from './budget.ts';
 import { type Expression, expressionLanguage } from './expression.ts';
 import { includesText } from './includes-text.ts';
 import { compilePattern, matchBounded } from './pattern.ts';
@@ -15,8 +18,8 @@ export interface Scope {
   readonly output?: JsonObject;
 }
 
-/** A compiled edge condition. */
-export type Condition = (scope: Scope) => boolean;
+/** A compiled edge condition. What it costs is taken from the allowance of all conditions that are evaluated with it. */
+export type Condition = (scope: Scope, allowance?: Allowance) => boolean;
 
 const EDGES = expressionLanguage(['variables', 'inputs', 'nodes', 'output']);
 const PORTS = expressionLanguage(['variables', 'inputs', 'nodes']);
@@ -41,27 +44,36 @@ export function compileCondition(condition: EdgeCondition): Condition {
   if (condition.type === 'expression') {
     if (!condition.expression) throw new Error('a condition of type expression needs `expression`');
     const evaluate = EDGES.compile(condition.expression);
-    return (scope) => evaluate({ output: {}, ...scope }) === true;
+    return (scope, allowance) => evaluate({ output: {}, ...scope }, allowance) === true;
   }
   const { left, right, type } = condition;
   if (!left) throw new Error(`a condition of type ${type} needs \`left\`, a path into the outputs of the source node`);
   const test = tests[type](right);
-  return (scope) => test(valueAtOutput(scope.output ?? {}, left));
+  return (scope, allowance) => test(valueAtOutput(scope.output ?? {}, left), allowance);
 }
 
-type Test = (value: unknown) => boolean;
+type Test = (value: unknown, allowance?: Allowance) => boolean;
 
 const tests: Record<Exclude<EdgeCondition['type'], 'expression'>, (right: unknown) => Test> = {
   equals: (right) => (value) => deepEqual(value, right),
   notEquals: (right) => (value) => !deepEqual(value, right),
-  contains: (right) => (value) =>
-    typeof value === 'string'
-      ? includesText(value, String(right))
-      : Array.isArray(value) && value.some((item) => deepEqual(item, right)),
+  contains: (right) => (value, allowance) => {
+    if (typeof value === 'string') {
+      allowance?.spend(value.length / CHARS_PER_STEP);
+      return includesText(value, String(right));
+    }
+    if (!Array.isArray(value)) return false;
+    allowance?.spend(value.length / ITEMS_PER_STEP);
+    return value.some((item) => deepEqual(item, right));
+  },
   regex: (right) => {
     if (typeof right !== 'string') throw new Error('a condition of type regex needs a pattern in `right`');
     const pattern = compilePattern(right);
-    return (value) => typeof value === 'string' && matchBounded(pattern, value);
+    return (value, allowance) => {
+      if (typeof value !== 'string') return false;
+      allowance?.spend((pattern.size * value.length) / MATCHES_PER_STEP);
+      return matchBounded(pattern, value);
+    };
   },
   truthy: () => Boolean,
   falsy: () => (value) => !value,

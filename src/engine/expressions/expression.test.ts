@@ -482,3 +482,24 @@ function soup(): fc.Arbitrary<string> {
   ];
   return fc.array(fc.constantFrom(...parts), { maxLength: 20 }).map((words) => words.join(''));
 }
+
+describe('a key that is missing', () => {
+  const reason = (text: string, k: string): string => {
+    try {
+      return String(language.compile(text)({ variables: { k }, inputs: {} }));
+    } catch (error) {
+      expect(error).toBeInstanceOf(ExpressionError);
+      return (error as Error).message;
+    }
+  };
+
+  it('is named if the author wrote it, and never if it is a value', () => {
+    expect(reason('inputs.amount == 1', '')).toBe('no such key: amount');
+    expect(reason('{"a": 1}[variables.k] == 1', 'k')).toBe('no such key: k');
+    expect(reason('{"a": 1}[variables.k] == 1', 'SECRETVALUE')).toBe('no such key');
+  });
+
+  it('may be of any length', () => {
+    expect(reason('{"a": 1}[variables.k] == 1', 'Z'.repeat(900_000))).not.toContain('Z');
+  });
+});

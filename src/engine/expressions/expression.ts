@@ -1,5 +1,6 @@
 import { Environment } from '@marcbachmann/cel-js';
 import { isObject, type JsonObject, own } from '../../protocol/format/json.ts';
+import type { Allowance } from './allowance.ts';
 import { bound, DURATION_STEPS, usesOptionals } from './bounds.ts';
 import { Budget } from './budget.ts';
 import { ExpressionError } from './expression-error.ts';
@@ -12,9 +13,10 @@ const LIMITS = { maxAstNodes: 1_000, maxDepth: 40, maxListElements: 500, maxMapE
 const CONDITION_TYPES: ReadonlySet<string> = new Set(['bool', 'dyn']);
 
 /**
- * A compiled CEL expression. Evaluation reads only the scope, and always terminates within a bounded number of steps.
+ * A compiled CEL expression. Evaluation reads only the scope, and always terminates within a bounded number of steps,
+ * which it also takes from the allowance of the expressions that are evaluated with it. It throws ExpressionError alone.
  */
-export type Expression = (scope: Record<string, unknown>) => unknown;
+export type Expression = (scope: Record<string, unknown>, allowance?: Allowance) => unknown;
 
 /** CEL with a fixed set of variables. */
 interface ExpressionLanguage {
@@ -63,9 +65,9 @@ function compile(environment: Environment, names: readonly string[], text: strin
     budget.refill();
     return toJson(program(scope), budget);
   };
-  return (scope) => {
+  return (scope, allowance) => {
     try {
-      budget.refill();
+      budget.begin(allowance);
       const isMisread = optionalReads.some((read) => misreads(scope, read, budget));
       return isMisread ? evaluate(withMaps(scope)) : tolerant(evaluate, scope);
     } catch (error) {
@@ -102,7 +104,7 @@ function reasonOf(error: unknown, text: string): string {
   const { code, message } = error as { code?: unknown; message?: unknown };
   if (typeof code !== 'string') return 'the expression could not be evaluated';
   const [, key] = /^No such key: (\w+)$/m.exec(String(message)) ?? [];
-  const isWritten = code === 'no_such_key' && key !== undefined && new RegExp(`\\.\\??${key}\\b`).test(text);
+  const isWritten = code === 'no_such_key' && text.matchAll(/\.\??(\w+)/g).some(([, member]) => member === key);
   return isWritten ? `no such key: ${key}` : code.replaceAll('_', ' ');
 }
 

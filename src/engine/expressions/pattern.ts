@@ -1,4 +1,5 @@
 import { RE2JS } from 're2js';
+import { ExpressionError } from './expression-error.ts';
 
 /** A regular expression from an untrusted source. Matching takes time linear in the text, whatever the pattern. */
 export interface Pattern {
@@ -11,6 +12,7 @@ export interface Pattern {
 export const PATTERN_SIZE_MAX = 1_000;
 /** Operations of one match on the main thread; about 50 ms in the worst case. */
 const OPERATIONS_MAX = 1_000_000;
+const TOO_LONG = 'the text is too long for the pattern';
 
 /** Compiles an RE2 pattern; throws on anything RE2 lacks, such as back-references and lookaround. */
 export function compilePattern(source: string): Pattern {
@@ -22,9 +24,9 @@ export function compilePattern(source: string): Pattern {
   return { size, test: (text) => compiled.matcher(text).find() };
 }
 
-/** Matches a text on the main thread; throws if the text is too long for the pattern. */
+/** Matches a text on the main thread; throws ExpressionError if the text is too long for the pattern. */
 export function matchBounded(pattern: Pattern, text: string): boolean {
-  if (pattern.size * text.length > OPERATIONS_MAX) throw new Error('the text is too long for the pattern');
+  if (pattern.size * text.length > OPERATIONS_MAX) throw new ExpressionError(TOO_LONG);
   return pattern.test(text);
 }
 
@@ -50,7 +52,7 @@ export class BoundedMatcher {
     const pattern = this.#compile(source);
     if (this.#patterns++ > 0) this.#left -= pattern.size * OPERATIONS_PER_INSTRUCTION;
     this.#left -= pattern.size * text.length;
-    if (this.#left < 0) throw new Error('the text is too long for the pattern');
+    if (this.#left < 0) throw new Error(TOO_LONG);
     return pattern.test(text);
   }
 }

@@ -6,6 +6,7 @@ import {
   type Evidence,
   type VerifierSpec,
 } from '../../protocol/learning/verifiers.ts';
+import { Allowance } from '../expressions/allowance.ts';
 import { expressionLanguage } from '../expressions/expression.ts';
 import { ExpressionError } from '../expressions/expression-error.ts';
 
@@ -47,13 +48,15 @@ export function judgeLocally(
 
 /** Satisfied if there are criteria and all of them are true. */
 export function judgeCriteria(criteria: readonly Criterion[], judged: JudgedRun): Finding {
-  const evidence = criteria.map((criterion) => evidenceFor(criterion, judged));
+  const allowance = new Allowance();
+  const evidence = criteria.map((criterion) => evidenceFor(criterion, judged, allowance));
   return { satisfied: evidence.length > 0 && evidence.every(({ met }) => met), evidence };
 }
 
 /** Satisfied if there are required items and all of them are true. */
 export function judgeChecklist(items: readonly ChecklistItem[], judged: JudgedRun): Finding {
-  const evidence = items.map((item) => evidenceFor(item, judged));
+  const allowance = new Allowance();
+  const evidence = items.map((item) => evidenceFor(item, judged, allowance));
   const required = evidence.filter((_, index) => items[index]!.required !== false);
   return { satisfied: required.length > 0 && required.every(({ met }) => met), evidence };
 }
@@ -84,9 +87,9 @@ export function extractFinding(outputs: Readonly<Record<string, JsonObject>>): F
   return candidates.length === 1 ? parseFinding(candidates[0]) : undefined;
 }
 
-function evidenceFor({ key, expression }: Criterion, judged: JudgedRun): Evidence {
+function evidenceFor({ key, expression }: Criterion, judged: JudgedRun, allowance: Allowance): Evidence {
   try {
-    const value = CRITERIA.compile(expression)({ ...judged });
+    const value = CRITERIA.compile(expression)({ ...judged }, allowance);
     if (typeof value === 'boolean') return evidenceOf({ key, met: value });
     return evidenceOf({ key, met: false, detail: 'The expression did not return true or false.' });
   } catch (error) {

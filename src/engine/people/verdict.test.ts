@@ -3,6 +3,7 @@ import { edge, node, workflow } from '../../../test/support/definitions.ts';
 import type { JsonObject } from '../../protocol/format/json.ts';
 import type { EdgeCondition } from '../../protocol/running/workflows.ts';
 import { makePlan } from '../definition/plan.ts';
+import { Allowance } from '../expressions/allowance.ts';
 import { isMeantFor, isRouted, ownVerdict, VERIFY, verdictOf } from './verdict.ts';
 
 const REJECTED = { action: 'reject', decidedBy: 'ada' };
@@ -14,7 +15,7 @@ function edgeWith(condition?: EdgeCondition) {
 }
 
 const isFor = (condition: EdgeCondition | undefined, outputs: JsonObject = REJECTED): boolean =>
-  isMeantFor(edgeWith(condition), SCOPE, outputs);
+  isMeantFor(edgeWith(condition), SCOPE, outputs, new Allowance());
 const when = (expression: string): EdgeCondition => ({ type: 'expression', expression });
 
 describe('the verdict of an answer', () => {
@@ -103,4 +104,46 @@ describe('an edge is meant for an outcome', () => {
     expect(isRouted([edgeWith(when('output.none.at.all == "reject"'))], SCOPE, REJECTED)).toBe(false);
     expect(isRouted([edgeWith(), edgeWith(when('output.action == "reject"'))], SCOPE, REJECTED)).toBe(true);
   });
+});
+
+describe('an edge whose conditions were cut short', () => {
+  const condition = when('output.amount > 1');
+  const outputs = { action: 'reject', amount: 7 };
+
+  it('is not meant for a no, whatever the rest of the allowance let it find out', () => {
+    const isMeant = (allowance: Allowance) => isMeantFor(edgeWith(condition), SCOPE, outputs, allowance);
+    const cost = 500_000 - leftAfter(isMeant);
+    for (let left = 1; left < 2 * cost; left++) {
+      const allowance = new Allowance();
+      allowance.spend(500_000 - left / 10);
+      expect(orFalse(() => isMeant(allowance))).toBe(false);
+    }
+  });
+
+  function orFalse(holds: () => boolean): boolean {
+    try {
+      return holds();
+    } catch {
+      return false;
+    }
+  }
+
+  /** The largest whole number of steps that may be spent before, so that the evaluation still ends. */
+  function leftAfter(evaluate: (allowance: Allowance) => unknown): number {
+    for (let spent = 500_000; spent > 0; spent--) {
+      const allowance = new Allowance();
+      allowance.spend(spent);
+      if (!throws(() => evaluate(allowance))) return spent;
+    }
+    return 0;
+  }
+
+  function throws(action: () => unknown): boolean {
+    try {
+      action();
+      return false;
+    } catch {
+      return true;
+    }
+  }
 });

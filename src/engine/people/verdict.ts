@@ -2,8 +2,8 @@ import { isObject, type JsonObject } from '../../protocol/format/json.ts';
 import type { InterruptKind } from '../../protocol/running/events.ts';
 import type { EdgeCondition } from '../../protocol/running/workflows.ts';
 import type { PlannedEdge } from '../definition/plan.ts';
+import { Allowance } from '../expressions/allowance.ts';
 import type { Scope } from '../expressions/condition.ts';
-import { ExpressionError } from '../expressions/expression-error.ts';
 
 /**
  * What the answer to an interrupt, or the result of a verification, means for the edges of its node. Of interrupts only
@@ -38,28 +38,36 @@ export function ownVerdict(typeId: string, outputs: JsonObject | undefined): Ver
  * Whether an edge is meant for an outcome other than granted: its condition holds, and not for some other reason. It
  * names the outcome, or it would not hold if the node had been granted with otherwise equal outputs.
  */
-export function isMeantFor({ edge, condition }: PlannedEdge, scope: Scope, outputs: JsonObject): boolean {
+export function isMeantFor(
+  { edge, condition }: PlannedEdge,
+  scope: Scope,
+  outputs: JsonObject,
+  allowance: Allowance,
+): boolean {
   if (!condition) return false;
   const scopeWith = (output: JsonObject): Scope => ({
     ...scope,
     nodes: { ...scope.nodes, [edge.sourceNodeId]: output },
     output,
   });
-  if (!condition(scopeWith(outputs))) return false;
+  if (!condition(scopeWith(outputs), allowance)) return false;
   if (outcomeWords(outputs).some((word) => names(edge.condition!, word))) return true;
-  return failsOrIsFalse(() => condition(scopeWith(asGranted(outputs))));
+  const isOnlyNow = failsOrIsFalse(() => condition(scopeWith(asGranted(outputs)), allowance));
+  // Fails closed: an evaluation that was cut short says nothing about what would hold.
+  allowance.check();
+  return isOnlyNow;
 }
 
 /** Whether any of these edges is meant for an outcome other than granted. */
 export function isRouted(edges: readonly PlannedEdge[], scope: Scope, outputs: JsonObject): boolean {
-  return edges.some((edge) => !failsOrIsFalse(() => isMeantFor(edge, scope, outputs)));
+  const allowance = new Allowance();
+  return edges.some((edge) => !failsOrIsFalse(() => isMeantFor(edge, scope, outputs, allowance)));
 }
 
 function failsOrIsFalse(holds: () => boolean): boolean {
   try {
     return !holds();
-  } catch (error) {
-    if (!(error instanceof ExpressionError)) throw error;
+  } catch {
     return true;
   }
 }

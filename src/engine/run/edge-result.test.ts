@@ -47,3 +47,44 @@ describe('after a gate', () => {
     },
   );
 });
+
+describe('conditions that take too much', () => {
+  const texts = workflow(
+    [node('a'), node('b')],
+    [edge('a', 'b', { condition: { type: 'regex', left: 'text', right: '^[a-z ]{1,200}$' } })],
+  );
+
+  it('count as false, with a warning, where a text is too long for a pattern', () => {
+    const run = new TestRun(texts).settle();
+    run.complete('a', { text: 'a'.repeat(10_000) });
+    expect(run.run.edgeResults.get('a-b')).toBe('skipped');
+    expect([...run.run.warnings.values()].map(({ reason }) => reason)).toEqual([
+      'the text is too long for the pattern',
+    ]);
+  });
+
+  it('count as false from the moment on at which all of a node take too much together', () => {
+    const targets = Array.from({ length: 40 }, (_, index) => `t${index}`);
+    const heavy = 'variables.l.all(a, variables.l.all(b, a >= b || a < b))';
+    const condition: EdgeCondition = { type: 'expression', expression: heavy };
+    const definition = {
+      ...workflow(
+        [node('a'), ...targets.map((id) => node(id))],
+        targets.map((id) => edge('a', id, { condition })),
+      ),
+      variables: [{ name: 'l', type: 'array' as const, defaultValue: Array.from({ length: 150 }, (_, item) => item) }],
+    };
+    const started = () => {
+      const run = new TestRun(definition).settle();
+      run.complete('a', {});
+      expect(new Set([...run.run.warnings.values()].map(({ reason }) => reason))).toEqual(
+        new Set(['expressions that are evaluated together take more than 500000 steps']),
+      );
+      return targets.filter((id) => run.run.edgeResults.get(`a-${id}`) === 'succeeded');
+    };
+    const first = started();
+    expect(first.length).toBeGreaterThan(1);
+    expect(first.length).toBeLessThan(20);
+    expect(started()).toEqual(first);
+  });
+});

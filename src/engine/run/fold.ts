@@ -11,7 +11,7 @@ import { isApprovalKind, ownVerdict, type Verdict, verdictOf } from '../people/v
 import { AGENT_EVENT_HANDLERS, countStep } from './agent-steps.ts';
 import { noteCause } from './causation.ts';
 import { type ChannelOptions, initialState, reduceWrite } from './channels.ts';
-import { edgeResult } from './edge-result.ts';
+import { edgeResults } from './edge-result.ts';
 import type { Envelope } from './envelope.ts';
 import { detachFork, followFork } from './fork.ts';
 import { resolveInputs } from './inputs.ts';
@@ -356,9 +356,10 @@ function restartRunning(run: Run): void {
 /** Records the result of a settled node on its outgoing edges and re-evaluates their targets. */
 function propagate(run: Run, source: PlannedNode, verdict: Verdict = 'granted'): void {
   const loopbacks: PlannedNode[] = [];
+  const resultOf = edgeResults(run, verdict);
   for (const planned of source.outgoing) {
     const target = run.plan.nodes[planned.target]!;
-    const result = edgeResult(run, planned, verdict);
+    const result = resultOf(planned);
     run.edgeResults.set(planned.edge.id, result);
     if (planned.isLoopback) {
       if (isTaken(target.rule, result)) loopbacks.push(target);

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../protocol/format/json.ts';
 import type { PortValue } from '../../protocol/running/workflows.ts';
 import type { PlannedNode } from '../definition/plan.ts';
+import { Allowance } from '../expressions/allowance.ts';
 import type { Scope } from '../expressions/condition.ts';
 import type { Expression } from '../expressions/expression.ts';
 import { ExpressionError } from '../expressions/expression-error.ts';
@@ -12,8 +13,9 @@ import { channelState, declaredChannel, visibleVariables } from './visible-varia
 export function resolveInputs(run: Run, planned: PlannedNode): NodeInputs {
   const delivered = planned.incoming.length === 0 ? { ...run.facts.inputs } : deliveredByEdges(run, planned);
   const declared = Object.create(null) as JsonObject;
+  const allowance = new Allowance();
   for (const [port, value] of Object.entries(planned.node.inputs)) {
-    const resolved = resolvePort(run, planned, port, value);
+    const resolved = resolvePort(run, planned, allowance, [port, value]);
     if ('problem' in resolved) {
       const { problem, code = 'validation_error', details } = resolved;
       const message = `Input ${JSON.stringify(port)}: ${problem}`;
@@ -44,12 +46,17 @@ type Resolved =
   | { readonly value: unknown }
   | { readonly problem: string; readonly code?: string; readonly details?: JsonObject };
 
-function resolvePort(run: Run, planned: PlannedNode, name: string, port: PortValue): Resolved {
+function resolvePort(
+  run: Run,
+  planned: PlannedNode,
+  allowance: Allowance,
+  [name, port]: readonly [string, PortValue],
+): Resolved {
   switch (port.type) {
     case 'static':
       return { value: port.value };
     case 'expression':
-      return evaluatePort(run, planned.expressions.get(name)!);
+      return evaluatePort(run, planned.expressions.get(name)!, allowance);
     case 'connection':
       return readConnection(run, port.nodeId, port.outputKey, port.optional ?? false);
     case 'variable':
@@ -78,12 +85,12 @@ function accessDenied({ node }: PlannedNode, channel: string): Resolved {
   return { problem: `may not read channel ${JSON.stringify(channel)}`, code: 'channel_access_denied', details };
 }
 
-function evaluatePort(run: Run, expression: Expression): Resolved {
+function evaluatePort(run: Run, expression: Expression, allowance: Allowance): Resolved {
   try {
-    return { value: expression({ ...scopeOf(run) }) };
+    return { value: expression({ ...scopeOf(run) }, allowance) };
   } catch (error) {
-    if (!(error instanceof ExpressionError)) throw error;
-    return { problem: error.message };
+    // No expression may keep a log from being folded.
+    return { problem: error instanceof ExpressionError ? error.message : 'the expression could not be evaluated' };
   }
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import type { EdgeCondition } from '../../src/protocol/running/workflows.ts';
 import type { Api } from '../support/api.ts';
-import { fixed, node, register, WORKFLOWS, workflow } from '../support/definitions.ts';
+import { edge, expression, fixed, node, register, WORKFLOWS, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { onOneStore } from '../support/stores.ts';
 
@@ -105,6 +106,38 @@ onOneStore('costly input', (host) => {
     const refused = await api().post(WORKFLOWS, { ...workflow([right]), nodes: [right, ...wrong] });
     expectRefusal(refused, 422, 'validation_error');
     expect(refused.body.details.fields).toHaveLength(10);
+  });
+
+  it('counts as false where it is too long for the pattern of a condition', async () => {
+    const condition: EdgeCondition = { type: 'regex', left: 'text', right: '^[a-z ]{1,200}$' };
+    const format = node('a', 'core.openwop.data.string-format', {
+      inputs: { template: fixed('{{x}}'), x: expression('inputs.x') },
+    });
+    const id = await register(api(), workflow([format, node('b')], [edge('a', 'b', { condition })]));
+    const run = await api().ended(await api().run(id, { inputs: { x: 'a'.repeat(3_000) } }));
+    expect(run).toMatchObject({ status: 'completed', nodeStates: { b: { status: 'skipped' } } });
+  });
+
+  it('counts as false where it is the key that a condition looks for', async () => {
+    const condition: EdgeCondition = { type: 'expression', expression: '{"a": 1}[inputs.k] == 1' };
+    const id = await register(api(), workflow([node('a'), node('b')], [edge('a', 'b', { condition })]));
+    const run = await api().ended(await api().run(id, { inputs: { k: 'Z'.repeat(70_000) } }));
+    expect(run).toMatchObject({ status: 'completed', nodeStates: { b: { status: 'skipped' } } });
+  });
+
+  it('counts as false from the condition on with which all conditions of a node take too long', async () => {
+    const targets = Array.from({ length: 600 }, (_, index) => `t${index}`);
+    const heavy = 'inputs.l.all(a, inputs.l.all(b, a >= b || a < b))';
+    const condition: EdgeCondition = { type: 'expression', expression: heavy };
+    const edges = targets.map((target) => edge('a', target, { condition }));
+    const id = await register(api(), workflow([node('a'), ...targets.map((target) => node(target))], edges));
+    const run = await api().ended(
+      await api().run(id, { inputs: { l: Array.from({ length: 150 }, (_, item) => item) } }),
+    );
+    expect(run.status).toBe('completed');
+    const skipped = targets.filter((target) => run.nodeStates[target].status === 'skipped');
+    expect(skipped.length).toBeGreaterThan(targets.length / 2);
+    expect(skipped.length).toBeLessThan(targets.length);
   });
 
   it('fails the expression that compiles a pattern for each item', async () => {

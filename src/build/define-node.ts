@@ -125,6 +125,7 @@ export interface OwnNode<
 }
 
 const TYPE_ID = /^[a-z][a-z0-9-]*(\.[A-Za-z][A-Za-z0-9-]*)+$/;
+const SAFETIES: readonly Safety[] = ['pure', 'read', 'write'];
 /** Prefixes of the protocol and of this host. */
 const RESERVED = ['core', 'openwop', 'conformance', 'vendor'];
 
@@ -135,12 +136,17 @@ export function defineNode<
   I extends ValueSchema | undefined = undefined,
   O extends ValueSchema | undefined = undefined,
 >(definition: NodeDefinition<S, C, I, O>): OwnNode<S, C, I, O> {
-  const { typeId } = definition;
+  const { typeId, safety } = definition;
   if (!TYPE_ID.test(typeId)) {
     throw new TypeError(`${JSON.stringify(typeId)} is not a type id. Name it like "acme.fetchInvoice".`);
   }
   if (RESERVED.includes(typeId.split('.', 1)[0]!)) {
     throw new TypeError(`${typeId}: ${RESERVED.join(', ')} are reserved. Begin it with a name of your own.`);
+  }
+  if (!SAFETIES.includes(safety)) {
+    throw new TypeError(
+      `${typeId}: its safety is ${JSON.stringify(safety)}. It must be one of ${SAFETIES.join(', ')}.`,
+    );
   }
   const run = definition.run as (call: never) => unknown;
   return Object.freeze({ ...definition, kind: 'node' as const, definedAt: callSiteOf(defineNode), run });

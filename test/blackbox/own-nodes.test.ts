@@ -160,3 +160,12 @@ it('needs a name of its own', () => {
   expect(() => ownNodes([double, double])).toThrow('acme.double is defined twice');
   expect(named(unique('acme.x'))).not.toThrow();
 });
+
+it('needs a safety that there is', () => {
+  const definition = { typeId: 'acme.x', description: 'Nothing.', run: () => ({}) };
+  // As code that nobody checks the types of may say.
+  const safety = JSON.parse('"prue"');
+  expect(() => defineNode({ ...definition, safety })).toThrow(
+    'acme.x: its safety is "prue". It must be one of pure, read, write.',
+  );
+});

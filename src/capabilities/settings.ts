@@ -58,9 +58,11 @@ export class SettingsReader<Name extends string> {
     return this.#variables[name].variable;
   }
 
-  /** Reports problems; each text follows the variable's name. */
+  /** Reports problems; each text follows the variable's name, and the flag that sets the same. */
   report(name: Name, ...problems: readonly string[]): void {
-    for (const problem of problems) this.#source.problems.add(this.variableOf(name) + problem);
+    const [flag] = this.#variables[name].flag?.split(' ') ?? [];
+    const subject = this.variableOf(name) + (flag === undefined ? '' : ` (${flag})`);
+    for (const problem of problems) this.#source.problems.add(subject + problem);
   }
 
   text(name: Name): string | undefined {

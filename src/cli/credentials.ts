@@ -56,10 +56,11 @@ export async function removeLogin(environment: Environment, url: string): Promis
   return true;
 }
 
-/** Returns true when group or others can read the credentials file. */
-export async function isReadableByOthers(environment: Environment): Promise<boolean> {
+/** Who can read the credentials file: only its owner, or group or others too. There may be none. */
+export async function readersOfCredentials(environment: Environment): Promise<'owner' | 'others' | 'no file'> {
   const found = await stat(credentialsPath(environment)).catch(ifAbsent(undefined));
-  return found !== undefined && (found.mode & 0o077) !== 0;
+  if (found === undefined) return 'no file';
+  return (found.mode & 0o077) === 0 ? 'owner' : 'others';
 }
 
 /** Checks a host URL and removes query, fragment and trailing slashes, so that equal hosts compare equal. */

@@ -1,5 +1,6 @@
 import { type ChainReport, verifyChains } from '../capabilities/trust/audit/door.ts';
-import type { Store } from '../store/store.ts';
+import { isFolderLocked } from '../store/sqlite-folder.ts';
+import { type Store, StoreFailure } from '../store/store.ts';
 import { type LogReport, openBackup, openFolder, type ReadOnlyStore, verifyLogs } from '../store/verify-store.ts';
 import { realClock } from '../system/real.ts';
 
@@ -20,7 +21,12 @@ export function reportOnBackup(file: string): Promise<StoreReport> {
 }
 
 /** Reads the store in a data folder whole; no host may be using it. */
-export function reportOnFolder(folder: string): Promise<StoreReport> {
+export async function reportOnFolder(folder: string): Promise<StoreReport> {
+  if (isFolderLocked(folder)) {
+    throw new StoreFailure(
+      `Another process, probably a running host, is using the data folder ${folder}. Stop it, or use \`capstan backup\`, which makes a copy while the host runs and verifies it.`,
+    );
+  }
   return reportOn(openFolder(folder, realClock));
 }
 
@@ -49,7 +55,9 @@ async function contentReport(store: Pick<Store, 'read'>, found: readonly string[
     try {
       return await verify();
     } catch (error) {
-      problems.push(`${what} cannot be read: ${(error as Error).message}`);
+      const { message } = error as Error;
+      // A file that is no database says so at every look.
+      if (!problems.includes(message)) problems.push(`${what} cannot be read: ${message}`);
       return undefined;
     }
   };

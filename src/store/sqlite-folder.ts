@@ -45,7 +45,9 @@ export function lockFolder(folder: string): () => void {
     lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
   } catch {
     lock.close();
-    throw new StoreFailure(`Another process is using the data folder ${folder}. Stop it, or choose another folder.`);
+    throw new StoreFailure(
+      `Another process, probably a running host, is using the data folder ${folder}. Stop it, or choose another folder.`,
+    );
   }
   return () => lock.close();
 }

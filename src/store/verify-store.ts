@@ -55,6 +55,7 @@ function sealedRuns(after: string): Statement {
 
 /** Opens a backup to read it. */
 export function openBackup(file: string, clock: Clock): ReadOnlyStore {
+  if (!existsSync(file)) throw new StoreFailure(`There is no file ${file}.`);
   return openReadOnly(file, clock, () => {});
 }
 

@@ -93,7 +93,10 @@ describe('capstan verify', () => {
     const [changed, cut, sound] = [await api.run(id), await api.run(id), await api.run(id)];
     for (const runId of [changed, cut, sound]) await api.ended(runId!);
     const busy = await besides(folder, 'verify');
-    expect(busy).toMatchObject({ code: 1, output: expect.stringContaining('Another process is using') });
+    expect(busy).toMatchObject({
+      code: 1,
+      output: expect.stringMatching(/^Another process, probably a running host, is using .*`capstan backup`/),
+    });
     await host.stop();
     expect((await within(folder, 'verify')).code).toBe(0);
     const database = new DatabaseSync(join(folder, 'capstan.db'));
@@ -108,6 +111,17 @@ describe('capstan verify', () => {
     expect(output).toContain(`${cut}: it ends before event 3`);
     expect(output).not.toContain(`${sound}:`);
     expect(output).toContain('broken at 1');
+  });
+
+  it('says of a file that it is not there, or that it is no database, once', async () => {
+    const folder = newFolder();
+    const [absent, text] = [join(folder, 'absent.db'), join(folder, 'text.db')];
+    writeFileSync(text, 'This is a text, and no database of any kind.\n'.repeat(100));
+    expect(await capstan(['verify', absent])).toMatchObject({ code: 1, err: `There is no file ${absent}.\n` });
+    expect(await capstan(['verify', text])).toMatchObject({
+      code: 1,
+      out: `BAD  ${text}\nBAD  file is not a database\n`,
+    });
   });
 
   it('reads a PostgreSQL database while a host uses it', { timeout: 60_000 }, async () => {

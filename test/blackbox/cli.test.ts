@@ -904,6 +904,8 @@ describe('capstan login', () => {
     writeFileSync(open, JSON.stringify({ url: host.url, keys: { [host.url]: KEYS.viewer.key } }), { mode: 0o644 });
     const looked = await run('doctor', { environment: { ...environment(), CAPSTAN_CONFIG: open } });
     expect(looked).toMatchObject({ code: REFUSED, out: expect.stringContaining('chmod 600') });
+    const absent = { CAPSTAN_URL: host.url, CAPSTAN_KEY: KEYS.viewer.key, CAPSTAN_CONFIG: `${open}.absent` };
+    expect((await run('doctor', { environment: absent })).out).toContain(`none at ${open}.absent`);
     writeFileSync(open, 'secret stuff');
     const broken = await run('runs list', { environment: { ...environment(), CAPSTAN_CONFIG: open } });
     expect(broken.code).toBe(USAGE);

@@ -212,7 +212,10 @@ describe('starting', () => {
     const environment = { CAPSTAN_DATA: folder, CAPSTAN_API_KEYS: '' };
     const first = await startHere(environment);
     const refused = await runProgram(['keys', 'recover', '--data', folder], {});
-    expect(refused).toMatchObject({ code: 2, output: expect.stringContaining('Another process is using') });
+    expect(refused).toMatchObject({
+      code: 2,
+      output: expect.stringContaining('Another process, probably a running host, is using'),
+    });
     await first.stop();
     const { code, out, err } = await capstan(['keys', 'recover', '--data', folder, '-q']);
     expect(code, err).toBe(0);

@@ -1,7 +1,7 @@
 import { isShown, RefusedError } from '../../client/index.ts';
 import { VERSION } from '../../version.ts';
 import type { CommandSpec } from '../command.ts';
-import { credentialsPath, currentLogin, isReadableByOthers, type Login } from '../credentials.ts';
+import { credentialsPath, currentLogin, type Login, readersOfCredentials } from '../credentials.ts';
 import { EXIT } from '../exit.ts';
 import type { Terminal } from '../terminal.ts';
 import { checkKey } from './login.ts';
@@ -86,6 +86,9 @@ async function keyFinding({ url, key, source }: Login): Promise<Finding> {
 
 async function fileFinding({ environment }: Terminal): Promise<Finding> {
   const path = credentialsPath(environment);
-  if (!(await isReadableByOthers(environment))) return { what: 'file', isGood: true, detail: path };
+  const readers = await readersOfCredentials(environment);
+  if (readers === 'no file')
+    return { what: 'file', isGood: true, detail: `none at ${path}; \`capstan login\` makes it` };
+  if (readers === 'owner') return { what: 'file', isGood: true, detail: path };
   return { what: 'file', isGood: false, detail: `other users can read ${path}; run: chmod 600 ${path}` };
 }

@@ -345,6 +345,15 @@ describe('capstan dev', () => {
     expect(output).not.toContain('dev.log');
   });
 
+  it('suggests a command that returns, although the workflow of a new project takes a day', async () => {
+    const host = await start({ ...environmentOf(EXAMPLE), CAPSTAN_DATA: newFolder(), CAPSTAN_API_KEYS: '' });
+    const [, key = '', command = ''] = /CAPSTAN_KEY=(\S+) npx capstan (.+)$/m.exec(host.output())!;
+    const environment = { CAPSTAN_URL: host.url, CAPSTAN_KEY: key };
+    const started = await capstan(command.split(' '), { environment });
+    expect(started).toMatchObject({ code: 0, out: expect.stringContaining('Follow it with: capstan events run-') });
+    await kill(host);
+  });
+
   it('stores in the folder that CAPSTAN_DATA names, also in the .env of the project', { timeout: 60_000 }, async () => {
     const folder = join(newFolder(), 'project');
     cpSync(EXAMPLE, folder, { recursive: true });

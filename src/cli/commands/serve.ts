@@ -138,7 +138,8 @@ Created the tenant "${FIRST_TENANT}" with this owner key. Store it now; it is no
   ${key}
 `;
   if (project) {
-    const start = project.start === undefined ? 'workflows list' : `${project.start} --wait`;
+    // Without --wait: the workflow of a project may wait for days.
+    const start = project.start ?? 'workflows list';
     return `${created}
 Use it with the command:
 

@@ -2,9 +2,19 @@ import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { type Client, createClient, type HttpAnswer, type HttpRequest, platform } from '../client/index.ts';
+import { UsageError } from './exit.ts';
+
+/** What no API key and no token of an identity provider contains; most of it no header may contain either. */
+const NOT_IN_KEYS = /[^!-~]/u;
 
 /** A client for a host. It does without `fetch`: to load that takes longer than most commands. */
 export function hostClient({ url, key }: { readonly url: string; readonly key: string | undefined }): Client {
+  const [wrong] = NOT_IN_KEYS.exec(key ?? '') ?? [];
+  if (wrong !== undefined) {
+    throw new UsageError(
+      `The API key contains ${JSON.stringify(wrong)}, a character that keys do not have. Correct CAPSTAN_KEY, or log in again with \`capstan login\`.`,
+    );
+  }
   return createClient({ url, key, machine: { ...platform, fetch: send } });
 }
 

@@ -1,4 +1,5 @@
 import { own } from '../protocol/format/json.ts';
+import { UsageError } from './exit.ts';
 
 /** A kind of resource that an argument names: the word for it, and the command that lists them. */
 type Kind = readonly [word: string, list: string];
@@ -8,6 +9,7 @@ const RUN: Kind = ['run', 'runs list'];
 /** The kinds of resources, by the names that arguments have in the help. */
 const KINDS: Readonly<Record<string, Kind>> = {
   runId: RUN,
+  runIds: RUN,
   otherRunId: RUN,
   workflowId: ['workflow', 'workflows list'],
   artifactId: ['artifact', 'runs artifacts <runId>'],
@@ -38,11 +40,17 @@ export interface ResourceArgument {
   readonly list: string;
 }
 
-/** The resources that the arguments of a command name; `takes` is for example `<runId> [artifactId]`. */
+/**
+ * The resources that the arguments of a command name; `takes` is for example `<runId> [artifactId]`. An empty argument,
+ * such as a shell makes from a variable that is not set, names none and is refused.
+ */
 export function resourceArguments(takes: string, args: readonly string[]): ResourceArgument[] {
-  const names = takes.split(' ').map((argument) => argument.replace(/[<>[\]]/g, ''));
+  const names = takes.split(' ').map((argument) => argument.replace(/[<>[\].]/g, ''));
+  const more = takes.includes('...') ? names.at(-1) : undefined;
   return args.flatMap((id, index) => {
-    const kind = own(KINDS, names[index] ?? '');
+    const name = names[index] ?? more ?? '';
+    const kind = own(KINDS, name);
+    if (kind && id === '') throw new UsageError(`${name} is empty. \`capstan ${kind[1]}\` lists what there is.`);
     return kind ? [{ word: kind[0], id, list: kind[1] }] : [];
   });
 }

@@ -162,6 +162,34 @@ const MISTAKES: readonly Mistake[] = [
     reads: /^There is no run run-nowhere, or you may not see it\.\n`capstan runs list` lists what there is\.\n$/,
   },
   {
+    did: 'cancelled a run that is not there',
+    args: () => ['runs', 'cancel', 'run-nowhere'],
+    reads: /^There is no run run-nowhere, or you may not see it\.\n`capstan runs list` lists what there is\.\n$/,
+  },
+  {
+    did: 'named a run by a variable that is not set',
+    args: () => ['events', ''],
+    reads: /^runId is empty\. `capstan runs list` lists what there is\.\n$/,
+  },
+  {
+    did: 'follows a run of a host that is not there',
+    args: () => ['events', 'run-1', '--follow'],
+    environment: { CAPSTAN_URL: 'http://127.0.0.1:1' },
+    reads: /^Cannot reach http:\/\/127\.0\.0\.1:1: ECONNREFUSED\.\nStart a host with `capstan serve`, or/,
+  },
+  {
+    did: 'reads the feed of a host that is not there',
+    args: () => ['events'],
+    environment: { CAPSTAN_URL: 'http://127.0.0.1:1' },
+    reads: /^Cannot reach http:\/\/127\.0\.0\.1:1: ECONNREFUSED\.\n/,
+  },
+  {
+    did: 'left a placeholder in place of the key',
+    args: () => ['runs', 'list'],
+    environment: { CAPSTAN_KEY: 'the-key…' },
+    reads: /^The API key contains "…", a character that keys do not have\. Correct CAPSTAN_KEY, or log in again with/,
+  },
+  {
     did: 'left out the protocol of the host',
     args: () => ['runs', 'list'],
     environment: { CAPSTAN_URL: 'localhost:3210' },

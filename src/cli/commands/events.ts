@@ -1,3 +1,4 @@
+import type { Client } from '../../client/index.ts';
 import type { CommandSpec, Context } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../exit.ts';
 import { Interrupted } from '../terminal.ts';
@@ -24,8 +25,10 @@ export const events: CommandSpec = {
     if (mode !== undefined && mode !== 'updates' && mode !== 'debug')
       throw new UsageError('--mode must be updates or debug.');
     const after = from === undefined ? undefined : parseInteger(String(from), '--after');
-    if (runId === undefined) return followTenantFeed(context);
     const client = await context.client();
+    // A stream waits for minutes for a host that restarts. A host that was never there is to be noticed at once.
+    if (follow || runId === undefined) await client.getCapabilities();
+    if (runId === undefined) return followTenantFeed(context, client);
     if (follow) return followRun(context, client, runId, { after, mode });
     let lastSequence = after;
     for (;;) {
@@ -38,8 +41,7 @@ export const events: CommandSpec = {
   },
 };
 
-async function followTenantFeed(context: Context): Promise<ExitCode> {
-  const client = await context.client();
+async function followTenantFeed(context: Context, client: Client): Promise<ExitCode> {
   try {
     for await (const { event, data } of client.followTenant({ signal: context.terminal.interrupted() })) {
       context.show(JSON.parse(data), () => [sanitize(`${event.padEnd(18)} ${data}`)]);

@@ -72,7 +72,7 @@ const list: CommandSpec = {
         ...table(
           ['GOAL', 'STATE', 'RUNS', 'ARM', 'OBJECTIVE'],
           goals.map(row),
-          'No such goals. Make one with: capstan goals create --objective "…" --max-iterations 5',
+          'No goals. Make one with: capstan goals create --objective "…" --max-iterations 5',
         ),
         ...nextPageHint({ items: goals, ...defined({ nextCursor }) }),
       ],

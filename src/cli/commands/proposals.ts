@@ -61,7 +61,7 @@ const list: CommandSpec = {
         ...table(
           ['PROPOSAL', 'KIND', 'STATE', 'TITLE'],
           proposals.map(row),
-          'No such proposals. Give feedback on runs, then draft with: capstan proposals synthesize',
+          'No proposals. Give feedback on runs, then draft with: capstan proposals synthesize',
         ),
         ...nextPageHint({ items: proposals, ...defined({ nextCursor }) }),
       ],

@@ -90,7 +90,7 @@ const list: CommandSpec = {
         ...table(
           ['RUN', 'STATUS', 'WORKFLOW', 'CREATED', 'ERROR'],
           page.items.map(row),
-          'No such runs. Start one with: capstan runs start <workflowId>',
+          'No runs. Start one with: capstan runs start <workflowId>',
         ),
         ...nextPageHint(page),
       ],

@@ -34,7 +34,7 @@ const list: CommandSpec = {
         table(
           ['TOOL', 'SOURCE', 'TIER', 'EGRESS', 'TITLE'],
           listed.tools.map(row),
-          'No such tools. Workflows, node types and MCP servers are offered as tools.',
+          'No tools. Workflows, node types and MCP servers are offered as tools.',
         ),
       () => listed.tools.map(({ toolId }) => toolId),
     );

@@ -130,7 +130,7 @@ const deliveries: CommandSpec = {
         ...table(
           ['DELIVERY', 'STATE', 'ATTEMPTS', 'EVENT', 'RUN', 'LAST'],
           page.items.map(row),
-          'No such deliveries. One is made for each event that the webhook asks for.',
+          'No deliveries. One is made for each event that the webhook asks for.',
         ),
         ...nextPageHint(page),
       ],

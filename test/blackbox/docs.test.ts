@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
@@ -9,9 +9,9 @@ import { readConfig } from '../../src/config.ts';
 import { freshFolder } from '../support/database.ts';
 import { Desk } from '../support/desk.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
-import { bundledFile } from '../support/process.ts';
+import { bundledFile, spawnHost } from '../support/process.ts';
 import { drafted, template } from '../support/proposals.ts';
-import { pagesWith, type Snippet, snippets } from '../support/snippets.ts';
+import { type PageOf, pagesWith, type Snippet, snippets } from '../support/snippets.ts';
 
 /**
  * Goal: the pages are true. Method: every block is taken as it stands. Shell lines of a page are pasted one block after
@@ -22,8 +22,8 @@ import { pagesWith, type Snippet, snippets } from '../support/snippets.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const RUN = ['sh', 'json', 'ts', 'env'];
-/** Programs that go on; the test of nodes in code runs this one's like. */
-const CHECKED_ONLY = ['docs/your-first-node.md'];
+/** The page whose program goes on: it is a host of its own. */
+const HOST_PAGE = 'docs/your-first-node.md';
 
 const all = snippets().filter(({ language }) => language !== 'text');
 const marked = all.filter(({ isNotRun }) => isNotRun !== undefined);
@@ -97,19 +97,33 @@ describe('the pages', () => {
     expect(process.cwd()).toBe(before);
   });
 
-  it.each(pages('ts').filter(({ page }) => !CHECKED_ONLY.includes(page)))(
-    'have code that runs: $page',
-    async (each) => {
-      const text = each.text.replaceAll(/'capstan(\/\w+)?'/g, (_all, part = '') =>
-        JSON.stringify(pathToFileURL(exportedFile(`.${part}`)).href),
-      );
-      const file = join(desk.folder, `${each.name}.mts`);
-      writeFileSync(file, text);
-      const { code, shown } = await desk.paste(`"${process.execPath}" "${file}"`);
-      expect(code === 0 ? 'fine' : shown).toBe('fine');
-    },
-  );
+  it.each(pages('ts').filter(({ page }) => page !== HOST_PAGE))('have code that runs: $page', async (each) => {
+    const { code, shown } = await desk.paste(`"${process.execPath}" "${programOf(each, desk.folder)}"`);
+    expect(code === 0 ? 'fine' : shown).toBe('fine');
+  });
+
+  it('have a host in a program, which runs what the page says', { timeout: 60_000 }, async () => {
+    const ofPage = (language: string) => pagesWith(language, snippets()).find(({ page }) => page === HOST_PAGE)!;
+    const own = join(folder.path, 'own');
+    mkdirSync(own);
+    const program = { path: programOf(ofPage('ts'), own), folder: own };
+    const started = await spawnHost({ PORT: '0', CAPSTAN_API_KEYS: '' }, program);
+    const [key = ''] = /hk_live_[\w-]+/.exec(started.output()) ?? [];
+    const reader = new Desk(join(own, 'desk'), { CAPSTAN_URL: started.url, CAPSTAN_KEY: key });
+    const { shown } = await reader.paste(ofPage('sh').text.slice(ofPage('sh').text.indexOf('export CAPSTAN_URL')));
+    expect(shown).toContain(ofPage('text').text);
+    started.signal('SIGINT');
+    expect(await started.exit).toBe(0);
+  });
 });
+
+/** Writes the code of a page into a folder, as a program that imports what the sources make. */
+function programOf({ name, text }: PageOf, folder: string): string {
+  const file = join(folder, `${name}.mts`);
+  const imports = (_all: string, part = ''): string => JSON.stringify(pathToFileURL(exportedFile(`.${part}`)).href);
+  writeFileSync(file, text.replaceAll(/'capstan(\/\w+)?'/g, imports));
+  return file;
+}
 
 /** The file that a script gets which imports a part of the package. */
 function exportedFile(part: string): string {

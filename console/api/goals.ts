@@ -1,4 +1,5 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
+import { RefusedError } from '../../src/client/index.ts';
 import type { GoalState } from '../../src/protocol/learning/goals.ts';
 import { client } from './client.ts';
 
@@ -32,12 +33,17 @@ export const evaluationsQuery = (goalId: string) =>
     queryFn: ({ signal }) => client.listGoalEvaluations(goalId, { limit: VERDICTS_MAX }, { signal }),
   });
 
-/** How the host works on a goal. */
+/** How the host works on a goal; null if it has no plan. */
 export const planQuery = (goalId: string) =>
   queryOptions({
     queryKey: ['goal', goalId, 'plan'],
-    queryFn: ({ signal }) => client.getGoalPlan(goalId, { signal }),
+    queryFn: ({ signal }) => client.getGoalPlan(goalId, { signal }).catch(nullIfMissing),
   });
+
+function nullIfMissing(error: unknown): null {
+  if (error instanceof RefusedError && error.status === 404) return null;
+  throw error;
+}
 
 /** The registered judges. */
 export const verifiersQuery = queryOptions({

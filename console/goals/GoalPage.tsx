@@ -101,17 +101,17 @@ function Head({ goal, evaluations: { paused, managementRunId } }: GoalProps) {
 
 /** How it is worked on, with the forms that change it. */
 function Plan({ goal }: { readonly goal: Goal }) {
-  const { data, isPending } = useQuery(planQuery(goal.id));
+  const { data } = useQuery(planQuery(goal.id));
   const { edit } = route.useSearch();
   const open = useOpen(goal.id);
   const may = useMay();
-  if (isPending) return null;
+  if (data === undefined) return null;
   const canEdit = may('goals:write') && isOpenGoal(goal);
-  const aside = canEdit && <Button onClick={() => open('plan')}>{data ? 'Edit plan' : 'Make a plan'}</Button>;
+  const aside = canEdit && data && <Button onClick={() => open('plan')}>Edit plan</Button>;
   return (
     <Panel title="Plan" aside={aside}>
       {data ? <PlanFacts plan={data} /> : <p className="quiet">The goal has no plan, so no runs start.</p>}
-      {canEdit && edit === 'plan' && <PlanForm goal={goal} plan={data} onClose={() => open(undefined)} />}
+      {canEdit && edit === 'plan' && <PlanForm goal={goal} plan={data ?? undefined} onClose={() => open(undefined)} />}
       {canEdit && edit === 'goal' && <GoalForm goal={goal} onClose={() => open(undefined)} />}
     </Panel>
   );

@@ -1,9 +1,10 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { Ban, Pause, Pencil, Play, RotateCw } from 'lucide-react';
+import { Ban, ListPlus, Pause, Pencil, Play, RotateCw } from 'lucide-react';
 import { useState } from 'react';
 import type { Goal, GoalEvaluations } from '../../src/protocol/learning/goals.ts';
 import { client } from '../api/client.ts';
+import { planQuery } from '../api/goals.ts';
 import { useMay } from '../api/session.ts';
 import { Button } from '../parts/Button.tsx';
 import { Dialog } from '../parts/Dialog.tsx';
@@ -102,7 +103,8 @@ function Actions({ goal: { id, state, continuation }, isPaused }: { readonly goa
   const run = useDeed(() => client.startGoalRun(id, {}), 'A run is started.');
   const abandon = useDeed(() => client.abandonGoal(id), 'It is abandoned.');
   const isActive = state === 'active';
-  const canRun = isActive && !isPaused && may('runs:create');
+  const { data: plan } = useQuery(planQuery(id));
+  const canRun = isActive && !isPaused && plan && may('runs:create');
   const toggle = isPaused ? resume : pause;
   useKeys('This goal', [
     ...(canRun ? [{ keys: 's', label: 'Start a run', act: () => run.mutate() }] : []),
@@ -110,6 +112,11 @@ function Actions({ goal: { id, state, continuation }, isPaused }: { readonly goa
   ]);
   return (
     <div className={styles.actions}>
+      {isActive && plan === null && (
+        <Button kind="main" icon={<ListPlus />} onClick={() => open('plan')}>
+          Make a plan
+        </Button>
+      )}
       {canRun && (
         <Button
           kind={continuation.mode === 'manual' ? 'main' : 'plain'}

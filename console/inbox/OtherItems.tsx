@@ -1,11 +1,11 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { Ban, Check, Play, X } from 'lucide-react';
+import { Ban, Check, Play, RotateCw, X } from 'lucide-react';
 import { type ReactNode, useRef, useState } from 'react';
 import type { InboxItem } from '../../src/protocol/people/inbox.ts';
 import type { Scope } from '../../src/protocol/trust/scopes.ts';
 import { client } from '../api/client.ts';
-import { evaluationsQuery, goalQuery } from '../api/goals.ts';
+import { evaluationsQuery, goalQuery, planQuery } from '../api/goals.ts';
 import { applyProposal, evidenceQuery, proposalQuery } from '../api/proposals.ts';
 import { isBlocked } from '../api/queries.ts';
 import { useRunLog } from '../api/run-log.ts';
@@ -219,21 +219,49 @@ export function ProposalItem({ item, onAnswer }: ItemProps) {
   );
 }
 
-/** A goal that stopped until a person decides how it goes on. */
+/** A goal that waits for a person: it stopped, is paused, has no plan, or is started by hand. */
 export function GoalItem({ item, onAnswer }: ItemProps) {
   const { goalId = '', title, createdAt } = item;
   const goal = useQuery(goalQuery(goalId));
   const evaluations = useQuery(evaluationsQuery(goalId));
+  const { data: plan } = useQuery(planQuery(goalId));
   const [note, setNote] = useState('');
   const field = useRef<HTMLInputElement>(null);
-  const { escalation } = evaluations.data ?? {};
+  const { escalation, paused } = evaluations.data ?? {};
   const may = useMay();
+  const canResume = may('goals:write') && (goal.data?.state === 'escalated' || paused === true);
+  const canStart = plan && goal.data?.state === 'active' && paused === false;
   const resume = (): void =>
     onAnswer('Resuming …', () => client.resumeGoal(goalId, note.trim() === '' ? {} : { note: note.trim() }));
-  useKeys('Goal', [{ keys: 'Enter', label: 'Write a note', act: () => field.current?.focus() }]);
+  const resuming: Deed = {
+    keys: 'a',
+    label: 'Resume',
+    kind: 'main',
+    icon: <Play />,
+    needs: 'goals:write',
+    act: resume,
+  };
+  const starting: Deed = {
+    keys: 'a',
+    label: 'Start a run',
+    kind: 'main',
+    icon: <RotateCw />,
+    needs: 'goals:write',
+    act: () => onAnswer('Starting a run …', () => client.startGoalRun(goalId, {})),
+  };
+  const abandoning: Deed = {
+    keys: 'r',
+    label: 'Abandon',
+    kind: 'danger',
+    icon: <Ban />,
+    needs: 'goals:write',
+    act: () => onAnswer('Abandoning …', () => client.abandonGoal(goalId)),
+  };
+  const writing = { keys: 'Enter', label: 'Write a note', act: () => field.current?.focus() };
+  useKeys('Goal', canResume ? [writing] : []);
   return (
     <>
-      <ItemHead kind="Goal stopped" title={title} at={createdAt} />
+      <ItemHead kind="Goal" title={title} at={createdAt} />
       <div className={styles.question}>
         <p dir="auto" className={styles.text}>
           {goal.data?.objective}
@@ -248,7 +276,8 @@ export function GoalItem({ item, onAnswer }: ItemProps) {
             Open the goal
           </Link>
         </p>
-        {may('goals:write') && (
+        {plan === null && <NoPlan goalId={goalId} />}
+        {canResume && (
           <Field label="A note for the next runs (optional)">
             {(attributes) => (
               <input
@@ -262,21 +291,24 @@ export function GoalItem({ item, onAnswer }: ItemProps) {
             )}
           </Field>
         )}
-        <Deeds
-          deeds={[
-            { keys: 'a', label: 'Resume', kind: 'main', icon: <Play />, needs: 'goals:write', act: resume },
-            {
-              keys: 'r',
-              label: 'Abandon',
-              kind: 'danger',
-              icon: <Ban />,
-              needs: 'goals:write',
-              act: () => onAnswer('Abandoning …', () => client.abandonGoal(goalId)),
-            },
-          ]}
-        />
+        <Deeds deeds={[...(canResume ? [resuming] : []), ...(canStart ? [starting] : []), abandoning]} />
       </div>
     </>
+  );
+}
+
+/** Without a plan no run can start, whoever wants to start one. */
+function NoPlan({ goalId }: { readonly goalId: string }) {
+  const may = useMay();
+  return (
+    <p>
+      The goal has no plan, so no runs start.{' '}
+      {may('goals:write') && (
+        <Link to="/goals/$goalId" params={{ goalId }} search={{ edit: 'plan' }}>
+          Make a plan
+        </Link>
+      )}
+    </p>
   );
 }
 

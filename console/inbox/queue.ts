@@ -21,7 +21,7 @@ const RUN_CHARS = 6;
 const KIND_WORDS: Readonly<Record<InboxItem['kind'], string>> = {
   interrupt: 'Answer',
   gate: 'Gate',
-  goal: 'Goal stopped',
+  goal: 'Goal',
   dispute: 'Disputed verdict',
   proposal: 'Proposal',
   feedback: 'Feedback',

@@ -8,15 +8,18 @@ import {
   judged,
   never,
   onThird,
+  plan,
   planned,
   reaches,
   read,
   registerCounting,
   run,
+  setGoal,
 } from '../support/goals.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
 import { interrupt } from '../support/interrupts.ts';
 import { shootBoth } from '../support/screenshots.ts';
+import { until } from '../support/until.ts';
 
 /** The goals of the console in a real browser: followed, steered, answered. */
 
@@ -152,6 +155,36 @@ describe('the goal pages', () => {
     await passUndo(page, () => page.keyboard.press('Control+Enter'));
     await reaches(api(), id, 'active');
     expect((await evaluations(api(), id)).note.text).toBe('Look twice');
+  });
+
+  it('a goal without a plan gets one first; then the inbox starts its run, and resumes it only if it is paused', async () => {
+    const { id } = await setGoal(api(), { objective: 'Not started yet' });
+    const { page } = await open(KEYS.editor.key, `goals/${id}`);
+    await page.getByRole('button', { name: 'Make a plan' }).waitFor();
+    expect(await page.getByRole('button', { name: 'Start a run' }).count()).toBe(0);
+    const item = page.getByRole('region', { name: 'Item' });
+    const button = (name: RegExp) => item.getByRole('button', { name });
+    await page.goto(`${host.url}/console/inbox?item=goal:${id}`);
+    await item.getByText('The goal has no plan, so no runs start.').waitFor();
+    expect(await button(/^(Resume|Start a run)/).count()).toBe(0);
+    await item.getByRole('link', { name: 'Make a plan' }).click();
+    await page.getByLabel('Workflow of the runs').waitFor();
+
+    await plan(api(), id, { criteria: [never] });
+    await api().post(`/v1/goals/${id}/pause`);
+    await page.goto(`${host.url}/console/inbox?item=goal:${id}`);
+    await button(/^Resume/).waitFor();
+    expect(await button(/^Start a run/).count()).toBe(0);
+    await passUndo(page, () => page.keyboard.press('a'));
+    await until(
+      () => evaluations(api(), id),
+      ({ paused }) => !paused,
+    );
+    await page.goto(`${host.url}/console/inbox?item=goal:${id}`);
+    await button(/^Start a run/).waitFor();
+    expect(await button(/^Resume/).count()).toBe(0);
+    await passUndo(page, () => page.keyboard.press('a'));
+    await judged(api(), id, 1);
   });
 
   it('a verdict is disputed, and everybody sees by whom', async () => {

@@ -19,10 +19,12 @@ const RUN = {
   variables: { limit: 1 },
 } as unknown as RunSnapshot;
 
+const PLAN = { criteria: [] };
+
 describe('the report of a goal', () => {
   it('says how it stands, when it goes on and what bounds it', () => {
     const history = { standing: { status: 'cannot-start', reason: 'workflow-gone' }, costUsd: 0, items: [] };
-    const lines = goalLines(GOAL, { history, nextAt: '2026-01-01T03:00:00Z' } as GoalSources);
+    const lines = goalLines(GOAL, { history, plan: PLAN, nextAt: '2026-01-01T03:00:00Z' } as GoalSources);
     expect(lines).toContain('standing      nothing can start a run (workflow-gone)');
     expect(lines).toContain('next run      2026-01-01T03:00:00Z');
     expect(lines).toContain('bounds        7 runs, 2 USD, 2 h');
@@ -31,8 +33,17 @@ describe('the report of a goal', () => {
 
   it('says of a goal that is worked on by hand how to start a run, unless it is closed', () => {
     const manual = { ...GOAL, continuation: { mode: 'manual' } } as unknown as Goal;
-    expect(goalLines(manual, {})).toContain('next run      by hand: capstan goals run goal-1');
-    expect(goalLines({ ...manual, state: 'satisfied' }, {}).join('\n')).not.toContain('by hand');
+    expect(goalLines(manual, { plan: PLAN })).toContain('next run      by hand: capstan goals run goal-1');
+    expect(goalLines({ ...manual, state: 'satisfied' }, { plan: PLAN }).join('\n')).not.toContain('by hand');
+  });
+
+  it('says of a goal without a plan that it needs one first, whatever starts its runs', () => {
+    for (const mode of ['manual', 'schedule']) {
+      const goal = { ...GOAL, continuation: { mode } } as unknown as Goal;
+      expect(goalLines(goal, { nextAt: '2026-01-01T03:00:00Z' })).toContain(
+        'next run      none without a plan: capstan goals plan goal-1 --workflow <id> --criterion key=expression',
+      );
+    }
   });
 
   it('shows what the run had where a criterion looks', () => {

@@ -45,7 +45,7 @@ export function goalLines(goal: Goal, { history, plan, nextAt, lastRun }: GoalSo
       objective,
       state,
       standing: state === 'active' || state === 'escalated' ? standingText(history?.standing) : undefined,
-      'next run': nextRunText(goal, nextAt),
+      'next run': nextRunText(goal, plan, nextAt),
       judge: completion.verifierRef ?? completion.check,
       arm: continuation.armRef ? `${continuation.mode} ${continuation.armRef}` : continuation.mode,
       bounds: boundsText(goal),
@@ -72,8 +72,18 @@ function standingText(standing: GoalStanding | undefined): string | undefined {
   return reason === undefined ? STANDINGS[status] : `${STANDINGS[status]} (${reason})`;
 }
 
-function nextRunText({ id, state, continuation }: Goal, nextAt: string | undefined): string | undefined {
+/** The command that makes the plan of a goal, with what it needs at least. */
+export function planCommand(goalId: string): string {
+  return `capstan goals plan ${goalId} --workflow <id> --criterion key=expression`;
+}
+
+function nextRunText(
+  { id, state, continuation }: Goal,
+  plan: GoalSources['plan'],
+  nextAt: string | undefined,
+): string | undefined {
   if (state !== 'active') return undefined;
+  if (!plan) return `none without a plan: ${planCommand(id)}`;
   return continuation.mode === 'manual' ? `by hand: capstan goals run ${id}` : nextAt;
 }
 

@@ -37,6 +37,11 @@ onOneStore('capstan goals', (host) => {
     expect((await run('create')).code).toBe(USAGE);
     expect((await run('create', '--objective', 'x')).err).toContain('--max-iterations, --max-cost and --timeout-ms');
     expect((await run('plan', id)).out).toContain('has no plan yet');
+    expect((await run('get', id)).out).toMatch(
+      new RegExp(`^next run +none without a plan: capstan goals plan ${id} `, 'm'),
+    );
+    expect((await run('evaluations', id)).out).toContain(`Make a plan first with: capstan goals plan ${id} `);
+    expect((await run('run', id)).err).toContain(`make one with PUT ${PLANS}/${id}/plan or \`capstan goals plan\``);
     const wrong = ['--workflow', counting.id, '--criterion', 'ok=1 +'];
     expect((await run('plan', id, ...wrong)).err).toMatch(/^--criterion ok: /);
     expect((await run('create', '--objective', 'x', '--max-cost', 'much')).code).toBe(USAGE);

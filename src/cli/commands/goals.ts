@@ -4,7 +4,7 @@ import type { Goal, GoalEvaluation, GoalPlan, GoalRequest, GoalState } from '../
 import type { CommandGroup, CommandInput, CommandSpec, Context } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../exit.ts';
 import { namingFlags } from '../flag-names.ts';
-import { evidenceLines, goalReport } from '../goal-report.ts';
+import { evidenceLines, goalReport, planCommand } from '../goal-report.ts';
 import { orNone } from '../or-none.ts';
 import { propertyLines, sanitize, table } from '../text.ts';
 import {
@@ -124,9 +124,7 @@ const create: CommandSpec = {
     const client = await context.client();
     const goal = await namingFlags(context, FLAG_NAMES, () => client.createGoal(body));
     await showGoal(context, client, goal);
-    context.note(
-      `Say how to work on it with: capstan goals plan ${goal.id} --workflow <id> --criterion key=expression`,
-    );
+    context.note(`Say how to work on it with: ${planCommand(goal.id)}`);
     return EXIT.done;
   },
 };
@@ -183,9 +181,7 @@ function criterionFlags({ criteria }: GoalPlan): [RegExp, string][] {
 }
 
 function withoutPlan(context: Context, { id }: Goal): ExitCode {
-  context.show(null, () => [
-    `The goal ${id} has no plan yet. Make one with: capstan goals plan ${id} --workflow <id> --criterion key=expression`,
-  ]);
+  context.show(null, () => [`The goal ${id} has no plan yet. Make one with: ${planCommand(id)}`]);
   return EXIT.refused;
 }
 
@@ -284,7 +280,7 @@ const evaluations: CommandSpec = {
       evidence.flatMap(({ key, met }) => (met ? [] : [key])).join(' '),
       disputedBy,
     ];
-    const evidence = context.isJson || context.isQuiet ? [] : await lastEvidence(client, goalId, items[0]);
+    const details = context.isJson || context.isQuiet ? [] : await verdictDetails(client, goalId, items[0]);
     context.show(
       found,
       () => [
@@ -293,9 +289,9 @@ const evaluations: CommandSpec = {
         ),
         '',
         ...(items.length === 0
-          ? [`No run was judged yet. Start one with: capstan goals run ${goalId}`]
+          ? []
           : table(['AT', 'RUN', 'SATISFIED', 'JUDGE', 'OPEN', 'DISPUTED BY'], items.map(row))),
-        ...evidence,
+        ...details,
         ...nextPageHint(found),
       ],
       () => items.map(({ runId }) => runId),
@@ -304,10 +300,14 @@ const evaluations: CommandSpec = {
   },
 };
 
-/** What the latest verdict was based on. */
-async function lastEvidence(client: Client, goalId: string, last: GoalEvaluation | undefined): Promise<string[]> {
-  if (!last) return [];
-  const [plan, run] = await Promise.all([orNone(client.getGoalPlan(goalId)), orNone(client.getRun(last.runId))]);
+/** What the latest verdict was based on, or how to get the first one. */
+async function verdictDetails(client: Client, goalId: string, last: GoalEvaluation | undefined): Promise<string[]> {
+  const [plan, run] = await Promise.all([
+    orNone(client.getGoalPlan(goalId)),
+    last && orNone(client.getRun(last.runId)),
+  ]);
+  if (!last && !plan) return [`No run was judged yet. Make a plan first with: ${planCommand(goalId)}`];
+  if (!last) return [`No run was judged yet. Start one with: capstan goals run ${goalId}`];
   const lines = evidenceLines(last, plan, run).map((line) => `  ${sanitize(line)}`);
   return ['', `Verdict on ${last.runId}: ${last.satisfied ? 'satisfied' : 'not satisfied'}`, ...lines];
 }

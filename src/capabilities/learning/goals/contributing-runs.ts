@@ -54,7 +54,7 @@ export class ContributingRuns {
     const atOnce = plan?.maxParallel ?? (initiator.isArm ? 1 : Number.POSITIVE_INFINITY);
     const progress = startRun(goal.progress, this.#runtime.clock.now(), atOnce);
     if (isRefusal(progress)) return progress;
-    if (!plan) return refuse('conflict', 'The goal has no plan yet.', { state: row.state, reason: 'no-plan' });
+    if (!plan) return withoutPlan(goal);
 
     const subject = subjectOf(row);
     const workflow = await this.#runtime.plans.current(subject, plan.workflowId);
@@ -125,6 +125,11 @@ export function goalRunStarter(runtime: Runtime, reader: GoalReader, contributin
 function budgetOf({ progress }: HeldGoal): Configurable {
   const left = remainingCostUsd(progress);
   return left === undefined ? {} : { budget: { maxCostUsd: left } };
+}
+
+function withoutPlan({ row }: HeldGoal): Refusal {
+  const how = `make one with PUT /v1/host/capstan/goals/${row.goal_id}/plan or \`capstan goals plan\``;
+  return refuse('conflict', `The goal has no plan yet: ${how}.`, { state: row.state, reason: 'no-plan' });
 }
 
 function missingWorkflow({ row }: HeldGoal, workflowId: string): Refusal {

@@ -6,11 +6,24 @@ export const consoleRoot = new URL(document.baseURI);
 /** Where the host is. */
 export const hostUrl = new URL('..', consoleRoot).href;
 
+/** Whether the page is being left; one that the browser keeps may come back. */
+let isParting = false;
+addEventListener('pagehide', () => {
+  isParting = true;
+});
+addEventListener('pageshow', () => {
+  isParting = false;
+});
+
 /** The client that every page uses; the session cookie says who is calling. */
 export const client: Client = createClient({
   url: hostUrl,
   isSession: true,
-  machine: { ...platform, fetch: watchedFetch },
+  machine: {
+    ...platform,
+    // What is sent as the page is left must not end with it. Otherwise bodies may be larger than this permits.
+    fetch: (url, request) => watchedFetch(url, isParting ? { ...request, keepalive: true } : request),
+  },
 });
 
 /** The same for what a page says as it is left: the browser sends it even though the page is gone. */

@@ -11,7 +11,7 @@ const warn = (event: BeforeUnloadEvent): void => event.preventDefault();
 
 function set(next: ReadonlySet<string>): void {
   leaving = next;
-  // Whoever closes the page now would lose the answers that still wait for their undo.
+  // Whoever closes the page now sends the answers that still wait for their undo, and cannot undo them any more.
   if (next.size > 0) addEventListener('beforeunload', warn);
   else removeEventListener('beforeunload', warn);
   for (const listener of listeners) listener();

@@ -45,15 +45,24 @@ export function complain(error: unknown): void {
   show({ text: `${title}. ${text}`, kind: 'failed' });
 }
 
-/** Does something in a moment, unless it is undone before. Nothing is sent until then. */
+/** Does something in a moment, unless it is undone before. Nothing is sent until then, or until the page is left. */
 export function sayWithUndo(text: string, act: () => void, onUndo: () => void = () => {}): void {
-  const timer = setTimeout(act, UNDO_MS);
-  const undo = (): void => {
+  const end = (): void => {
     clearTimeout(timer);
+    removeEventListener('pagehide', send);
     drop(id);
+  };
+  const send = (): void => {
+    end();
+    act();
+  };
+  const undo = (): void => {
+    end();
     onUndo();
   };
-  const id = show({ text, kind: 'done', undo }, UNDO_MS);
+  const timer = setTimeout(send, UNDO_MS);
+  addEventListener('pagehide', send);
+  const id = show({ text: `${text} Sent in ${UNDO_MS / 1_000} seconds.`, kind: 'done', undo }, UNDO_MS);
 }
 
 /** Where toasts appear. */

@@ -6,6 +6,8 @@ export interface HttpRequest {
   readonly signal?: AbortSignal;
   readonly redirect?: 'error';
   readonly mode?: 'no-cors';
+  /** Lets a browser finish the request although its page is gone. */
+  readonly keepalive?: boolean;
 }
 
 /** What a client needs of an answer: a part of what `fetch` gives. */

@@ -104,6 +104,17 @@ describe('the inbox page', () => {
     await host.as('editor').post(`/v1/runs/${runId}/cancel`);
   });
 
+  it('an answer that could still be undone is sent when the page is left', async () => {
+    const { runId, item } = await waiting(approval('gate', { title: 'Approve and leave' }));
+    const { page } = await open(KEYS.editor.key, `inbox?item=${item}`);
+    await question(page)
+      .getByRole('button', { name: /^Approve/ })
+      .click();
+    await page.getByText('Approving … Sent in 5 seconds.').waitFor();
+    await page.goto('about:blank');
+    expect(await answerTo(runId)).toMatchObject({ resumeValue: { action: 'accept' } });
+  });
+
   it('what is approved is edited in a form that looks like it', async () => {
     const artifactData = { subject: 'Hello', priority: 2, tags: ['a', 'b'], author: { name: 'Ada' } };
     const { runId, item } = await waiting(interrupt('gate', 'approval', edited(artifactData)));

@@ -26,9 +26,7 @@ export function ItemHead({ kind, title, at, origin, children }: HeadProps) {
     <header className={styles.head}>
       <p className={styles.facts}>
         <span className={styles.kind}>{kind}</span>
-        <span>
-          since <Time at={at} />
-        </span>
+        <Time at={at} />
         {children}
       </p>
       <h2 dir="auto">{title}</h2>

@@ -89,7 +89,7 @@ export function Shell() {
 
 /** Who is signed in, and what is about the console itself. */
 function Foot({ onHelp }: { readonly onHelp: () => void }) {
-  const { principal, tenant, workspace, role } = useSession();
+  const { principal, tenant, workspace, role = 'own scopes' } = useSession();
   const [theme, setTheme] = useState(chosenTheme);
   const navigate = useNavigate();
   const cache = useQueryClient();
@@ -116,7 +116,9 @@ function Foot({ onHelp }: { readonly onHelp: () => void }) {
           {principal}
         </div>
         <div className={styles.role}>
-          {role ?? 'own scopes'} · {workspace ?? tenant}
+          {/* The first key of a host is named after its role. */}
+          {role !== principal && `${role} · `}
+          {workspace ?? tenant}
         </div>
       </div>
       <div className={styles.tools}>

@@ -11,6 +11,7 @@ import { useMay } from '../api/session.ts';
 import { Button } from '../parts/Button.tsx';
 import { useKeys } from '../parts/keys.ts';
 import { Mark } from '../parts/Mark.tsx';
+import { counted } from '../parts/numbers.ts';
 import { Empty, Problem, Skeleton } from '../parts/States.tsx';
 import { Time } from '../parts/Time.tsx';
 import { complain, say } from '../parts/toasts.tsx';
@@ -60,8 +61,9 @@ function Synthesize() {
   const cache = useQueryClient();
   const look = useMutation({
     mutationFn: () => client.synthesizeProposals({}),
-    onSuccess: () => {
-      say('The scan of recent runs is done.');
+    onSuccess: ({ created, scannedRuns }) => {
+      const found = created.length === 0 ? 'no proposals' : counted(created.length, 'proposal');
+      say(`Found ${found} in ${counted(scannedRuns, 'run')} since the last scan.`);
       void cache.invalidateQueries({ queryKey: ['proposals'] });
     },
     onError: complain,

@@ -72,7 +72,7 @@ function Head({ nodeId, name, asked, onNode }: HeadProps) {
           at <NodeButton nodeId={nodeId} onNode={onNode} />
         </span>
         <span>
-          since <Time at={asked.askedAt} />
+          asked <Time at={asked.askedAt} />
         </span>
         {asked.expiresAt && (
           <span>

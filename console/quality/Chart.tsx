@@ -17,6 +17,8 @@ interface ChartProps {
   readonly lines: readonly Line[];
   readonly show: (value: number) => string;
   readonly isShare?: boolean;
+  /** The values are whole numbers, so the axis has no others. */
+  readonly isCount?: boolean;
   /** The axis reaches at least so far. */
   readonly least?: number;
   /** A point was clicked. */
@@ -25,9 +27,11 @@ interface ChartProps {
 
 const HEIGHT = 180;
 const AXIS = 56;
+/** Distances of the marks on an axis of whole numbers: 1, 2, 5, 10, 20 and so on. */
+const WHOLE_STEPS = Array.from({ length: 12 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
 
 /** Lines over time. Each point leads to the runs behind it; the table of the page does the same for the keyboard. */
-export function Chart({ title, times, lines, show, isShare = false, least = 1, onPoint }: ChartProps) {
+export function Chart({ title, times, lines, show, isShare = false, isCount = false, least = 1, onPoint }: ChartProps) {
   const box = useRef<HTMLDivElement>(null);
   const latest = useRef(onPoint);
   latest.current = onPoint;
@@ -50,7 +54,15 @@ export function Chart({ title, times, lines, show, isShare = false, least = 1, o
           legend: { show: false },
           cursor: { y: false, points: { size: 8 } },
           scales: { y: { range: (_plot, _min, max) => [0, isShare ? 1 : Math.max(max ?? 0, least) || 1] } },
-          axes: [axis, { ...axis, size: AXIS, values: (_plot, values) => values.map(show) }],
+          axes: [
+            axis,
+            {
+              ...axis,
+              size: AXIS,
+              values: (_plot, values) => values.map(show),
+              ...(isCount ? { incrs: WHOLE_STEPS } : {}),
+            },
+          ],
           series: [
             {},
             ...lines.map((line) => ({
@@ -84,7 +96,7 @@ export function Chart({ title, times, lines, show, isShare = false, least = 1, o
       themed.disconnect();
       plot.destroy();
     };
-  }, [times, lines, show, isShare, least]);
+  }, [times, lines, show, isShare, isCount, least]);
   return (
     <figure className={styles.figure} aria-label={title}>
       <figcaption className={styles.caption}>

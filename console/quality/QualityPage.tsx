@@ -228,6 +228,7 @@ function runCharts(line: LineOf) {
       title: 'Runs',
       show: whole,
       isShare: false,
+      isCount: true,
       lines: [line('Ended', 'running', ({ runs }) => runs.ended), line('Failed', 'failed', ({ runs }) => runs.failed)],
     },
     {
@@ -263,6 +264,7 @@ function costCharts(line: LineOf) {
       title: 'Tokens',
       show: compact,
       isShare: false,
+      isCount: true,
       lines: [
         line('Input', 'running', ({ spent }) => spent?.inputTokens),
         line('Output', 'paused', ({ spent }) => spent?.outputTokens),

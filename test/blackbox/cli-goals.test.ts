@@ -48,6 +48,14 @@ onOneStore('capstan goals', (host) => {
     expect((await run('get', 'goal-nowhere')).code).toBe(REFUSED);
   });
 
+  it('is in the inbox with its id, which the other commands take', async () => {
+    const id = await create('--max-iterations', '3');
+    const environment = { CAPSTAN_URL: host().url, CAPSTAN_KEY: KEYS.editor.key };
+    expect((await capstan(['inbox'], { environment })).out).toMatch(
+      new RegExp(`^goal +${id} .*Waits to be started`, 'm'),
+    );
+  });
+
   it('plans it, works on it and ends well once it is reached', async () => {
     const id = await create('--max-iterations', '3');
     const criterion = 'second=outputs.work.iteration >= 2';

@@ -18,8 +18,14 @@ async function inboxPage(
     page,
     () => [
       ...table(
-        ['KIND', 'RUN', 'NODE', 'AGE', 'TITLE'],
-        items.map(({ kind, runId, nodeId, ageMs, title }) => [kind, runId, nodeId, formatDuration(ageMs), title]),
+        ['KIND', 'RUN OR ID', 'NODE', 'AGE', 'TITLE'],
+        items.map(({ kind, id, runId, nodeId, ageMs, title }) => [
+          kind,
+          runId ?? id,
+          nodeId,
+          formatDuration(ageMs),
+          title,
+        ]),
         'Nothing waits for a person.',
       ),
       ...nextPageHint(page),

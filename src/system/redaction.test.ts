@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, it, test } from 'vitest';
+import { describe, expect, it, test, vi } from 'vitest';
 import {
   ADVERSARIAL_FILLERS,
   ADVERSARIAL_OPENINGS,
@@ -144,6 +144,23 @@ const PLANTED: Record<string, [before: string, body: string, after?: string]> = 
   'a secret in JSON inside JSON': ['{\\"secret\\":\\"', alnum(24), '\\"}'],
   'a token in YAML': ['  refresh_token: ', alnum(24)],
   'random letters under a secret name': ['signing_key=', 'qZvXkWpLtRbNfHsGdJcMyTzVwBgKnQxD'],
+  'a bearer token in a web address': ['?header=Bearer%20', alnum(20)],
+  'a token after another scheme': ['Authorization: Negotiate ', alnum(24)],
+  'a key after another scheme, in JSON': ['{"authorization":"GenieKey ', alnum(24), '"}'],
+  'a token as a parameter of its scheme': ['Authorization: Token token="', alnum(24), '"'],
+  'a key in an encoded query': ['https://example.com/?next=%3Fapi_key%3D', alnum(24)],
+  'a key after an escaped sign': ['api_key\\u003d', alnum(24), '\\u0026x'],
+  'a header as name and value': ['{"name":"X-Api-Key","value":"', alnum(24), '"}'],
+  'a header as name and value on two lines': ['{\n  "name": "X-Api-Key",\n  "value": "', 'k3y-f0r-all', '"\n}'],
+  'a header as a pair': ['["x-api-key", "', alnum(24), '"]'],
+  'a key in a list': ['{"apiKey": ["', alnum(24), '"]}'],
+  'a key in an object': ['{"apiKey": {"value": "', alnum(24), '"}}'],
+  'a numbered password': ['PASSWORD_1=', 'hunter2'],
+  'a key under a plural': ['api_keys=', alnum(24)],
+  'a password on a line of its own': ['password:\n  ', 'hunter2', '\nuser: a,'],
+  'a password below another name': ['secret:\n  password:\n    ', 'hunter2', '\nuser: a,'],
+  'a password after an option without value': ['deploy --use-secret --password ', 'Str0ng#Pw', ' app'],
+  'a key on the command line': ['deploy --cloud-api-key ', alnum(24), ' app'],
   'a hash of a password': ['password: ', '$2b$12$abcdefghijklmnopqrstuv'],
 };
 
@@ -205,6 +222,10 @@ describe('what is removed', () => {
     },
   );
 
+  test.each(['\\n', '\\u0022', '%22', '\u001b[31m', '_'])('a scheme may begin right after %j', (before) => {
+    expect(redactText(`x${before}Bearer ${alnum(24)}`)).toBe(`x${before}Bearer ${REDACTED}`);
+  });
+
   it('treats sixteen characters after sk- as a key, and fewer as words', () => {
     expect(redactText('sk-canary-beta-yyyy')).toBe(REDACTED);
     expect(redactText('sk-learn-example')).toBe('sk-learn-example');
@@ -214,6 +235,18 @@ describe('what is removed', () => {
     const filler = 'a'.repeat(REDACTION_LENGTH_MAX);
     expect(redactText(`${filler} password=hunter2`)).toBe(REDACTED);
     expect(redactText(filler)).toBe(filler);
+    expect(redactValue({ password: `${filler}-a` })).toEqual({ password: REDACTED });
+  });
+
+  it('replaces a text completely if the stack does not suffice to search it', () => {
+    const replace = vi.spyOn(String.prototype, 'replace').mockImplementation(() => {
+      throw new RangeError('Maximum call stack size exceeded');
+    });
+    try {
+      expect(redactText('It failed: password=hunter2')).toBe(REDACTED);
+    } finally {
+      replace.mockRestore();
+    }
   });
 });
 
@@ -239,6 +272,10 @@ const INNOCENT = [
   'http://localhost:3000/a@b ssh://git@github.com:22/x mailto:a@b.example http://[::1]:8080/@scope/name',
   'npm_config_registry_of_the_whole_project secret_manager_rotation_policy_of_the_project hf_hub_download',
   'AC/DC, SKU-1234, ASIA, AKIA, AIza, xoxo-hugs, SG.1, hk_test_, hk_live_key, github_pat_, sk-, sk-SK',
+  'required: ["password", "sha256sum"], ["secret", "user_name2"], "password", "value": "required"',
+  'authorization: see RFC6750, authorization: Requires client-credentials-of-the-user, session_tokens=128000',
+  'secret:\n  name: db-main1\n  key: password1\npassword:\n  must have 12 characters\napiKey:\n    isLocal1 ? x : y',
+  'the --password-file option, --secret required, -password hunter2, a--b password x1y2z3',
   'Das Passwort: geheim. Le mot de passe secret: aucun. パスワード: 秘密',
   '[REDACTED] [REDACTED:openai-key-1] password=[REDACTED] "secret":"[REDACTED:db-2]" Bearer [REDACTED]',
 ];
@@ -329,6 +366,9 @@ describe('names of secrets', () => {
     'secretAccessKey',
     'encryptionKey',
     'SLACK_BOT_TOKEN',
+    'PASSWORD_1',
+    'apiKey2',
+    'api_keys',
   ])('a literal under %s is removed', (key) => {
     expect(redactValue({ [key]: 'k3y-f0r-all' })).toEqual({ [key]: REDACTED });
     expect(findSecret([{ [key]: 'k3y-f0r-all' }])).toMatch(/^\[0\]/);
@@ -336,6 +376,9 @@ describe('names of secrets', () => {
 
   test.each([
     'tokens',
+    'secrets',
+    'accessTokens',
+    'passwordLength',
     'maxTokens',
     'tokenBudget',
     'token',
@@ -392,6 +435,32 @@ describe('names of secrets', () => {
     expect(redactValue({ authorization: 'Bearer my-opaque-token-of-words' })).toEqual({
       authorization: 'Bearer [REDACTED]',
     });
+  });
+
+  it('treats any word before a long value as the scheme of an authorization', () => {
+    expect(redactValue({ authorization: `Negotiate ${alnum(24)}` })).toEqual({ authorization: 'Negotiate [REDACTED]' });
+    const prose = { authorization: 'see RFC6750', password: `Negotiate ${alnum(24)}` };
+    expect(redactValue(prose)).toBe(prose);
+  });
+
+  test.each([
+    [{ apiKey: ['k3y-f0r-all', 'none'] }, { apiKey: [REDACTED, 'none'] }, 'apiKey[0]'],
+    [{ apiKey: { value: 'k3y-f0r-all' } }, { apiKey: { value: REDACTED } }, 'apiKey.value'],
+    [{ name: 'X-Api-Key', value: 'k3y-f0r-all' }, { name: 'X-Api-Key', value: REDACTED }, 'value'],
+    [[['x-api-key', alnum(24)]], [['x-api-key', REDACTED]], '[0][1]'],
+  ])('a value may be in a list, in an object or beside its name: %j', (value, redacted, path) => {
+    expect(redactValue<unknown>(value)).toEqual(redacted);
+    expect(findSecret(value)).toBe(path);
+  });
+
+  test.each([
+    [{ required: ['password', 'sha256sum'] }],
+    [{ name: 'size', value: 'k3y-f0r-all' }],
+    [{ apiKey: { id: 'k3y-f0r-all' } }],
+    [['x-api-key', alnum(24), 'third']],
+  ])('other lists and objects have no name of a secret: %j', (value) => {
+    expect(redactValue<unknown>(value)).toBe(value);
+    expect(findSecret(value)).toBeUndefined();
   });
 
   it('examines only strings: numbers, booleans and schemas are kept', () => {
@@ -512,25 +581,50 @@ describe('adversarial texts', () => {
 });
 
 describe('patterns that V8 compiles without optimization', () => {
-  /** Redacts the texts in a process that compiles all its patterns as one does that has compiled a megabyte of them. */
-  const redactUnoptimized = (texts: readonly string[]): string[] => {
-    const program = `import { redactText } from ${JSON.stringify(new URL('./redaction.ts', import.meta.url))};
-      const texts = ${JSON.stringify(texts)};
-      for (const _ of [1, 2]) texts.forEach(redactText);
-      console.log(JSON.stringify(texts.map(redactText)));`;
+  /** Runs a program that prints JSON, in a process that compiles all its patterns as a long-lived one may come to. */
+  const runUnoptimized = <T>(program: string): T => {
     const flags = ['--no-regexp-optimization', '--input-type=module'];
-    return JSON.parse(execFileSync(process.execPath, [...flags, '-e', program], { encoding: 'utf8' })) as string[];
+    return JSON.parse(execFileSync(process.execPath, [...flags, '-e', program], { encoding: 'utf8' })) as T;
   };
+  const urlOf = (file: string) => JSON.stringify(new URL(file, import.meta.url));
 
   it('find the same secrets, in capitals too', () => {
     const planted = Object.values(PLANTED).map(([before, body, after = '']) => `It failed: ${before}${body}${after}`);
     const named = ['DB_PASSWORD=k3y-f0r-all', 'Api-Key: "k3y-f0r-all"', 'Authorization: BEARER abc.def-123'];
     const texts = [...planted, ...named];
-    const redacted = redactUnoptimized(texts);
+    const redacted = runUnoptimized<string[]>(`import { redactText } from ${urlOf('./redaction.ts')};
+      const texts = ${JSON.stringify(texts)};
+      for (const _ of [1, 2]) texts.forEach(redactText);
+      console.log(JSON.stringify(texts.map(redactText)));`);
     for (const text of redacted) expect(text).toContain(REDACTED);
     expect(redacted).toEqual(texts.map(redactText));
   });
+
+  it('take about as long for an adversarial text as for a plain one', () => {
+    const slow = runUnoptimized<string[]>(`import { redactText } from ${urlOf('./redaction.ts')};
+      import * as adversarial from ${urlOf('../../test/support/adversarial-texts.ts')};
+      const timeOf = (start) => {
+        const text = start.slice(0, 4_000) + adversarial.EVERY_CLUE;
+        const before = performance.now();
+        redactText(text);
+        return performance.now() - before;
+      };
+      const plain = 'The run was resumed after a node had failed. '.repeat(100);
+      const limit = ${SLOWDOWN_MAX} * Math.min(...Array.from({ length: 5 }, () => timeOf(plain)));
+      const fillers = adversarial.ADVERSARIAL_FILLERS.map((unit) => unit.repeat(4_000));
+      const texts = [
+        ...adversarial.ADVERSARIAL_UNITS.map((unit) => unit.repeat(4_000)),
+        ...adversarial.ADVERSARIAL_OPENINGS.flatMap((opening) => fillers.map((filler) => opening + filler)),
+      ];
+      // A busy machine may spoil some tries but not all.
+      const slow = texts.filter((text) => [1, 2, 3, 4, 5].every(() => timeOf(text) > limit));
+      console.log(JSON.stringify(slow.map((text) => text.slice(0, 40))));`);
+    expect(slow).toEqual([]);
+  });
 });
+
+/** Texts differ by a factor of four; a pattern that takes quadratic time exceeds a hundred. */
+const SLOWDOWN_MAX = 20;
 
 describe('secrets the host itself resolved', () => {
   const redact = secretRedactor([

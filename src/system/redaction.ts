@@ -6,7 +6,8 @@
  * an attempt cannot run past the character at which the next one begins.
  */
 
-import { KEYED_PREFIX, MARKED_TOKENS, PLAIN_TOKENS, type Tokens } from './token-shapes.ts';
+import { decodesToPair, isCredential, isPlaceholder, isSecretValue, withoutTemplates } from './secret-values.ts';
+import { anyOf, KEYED_PREFIX, MARKED_TOKENS, PLAIN_TOKENS, type Tokens } from './token-shapes.ts';
 
 /** What a secret is replaced with. */
 export const REDACTED = '[REDACTED]';
@@ -190,8 +191,6 @@ const START = /(?:(?<![A-Za-z0-9])|(?<=\\[bfnrt]|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{
 /** The characters between a name and its value, including the escaped quotes of JSON inside JSON. */
 const CLOSING = /["'`*\]\\]{0,6}[ \t]{0,8}/.source;
 const ASSIGNMENT = /(?:[:=]{1,3}>?|>|%3[ADad]|\\{1,4}u003[ADad])/.source;
-/** A character of every assignment, with what is before it. */
-const ASSIGNMENT_CLUE = /(?:[:=>]|%3|\\u003)/.source;
 const NEWLINE = /(?:\r?\n|\\{1,4}n)/.source;
 const GAP = /(?:\s|\\{1,4}[nrt]){0,32}/.source;
 const QUOTE = /\\{0,4}["'`]/.source;
@@ -223,36 +222,6 @@ const PEM_LINES = /(?:(?:\s|\\[nrt])+(?:[A-Z][A-Za-z-]{2,20}: [^\r\n\\]{1,80}|[A
 const URL_USER = /:\/\/[^\s/?#@:"'`<>\\]{0,256}:/;
 const URL_PASSWORD = /[^\s/?#"'`<>\\]+(?=@)/.source;
 
-/** Shorter values are not secrets: `hunter2` is a password, `v2` and `12` are not. */
-const VALUE_LENGTH_MIN = 6;
-const CREDENTIAL_LENGTH_MIN = 8;
-/** Number of characters of a long value that are examined. */
-const SAMPLE_LENGTH_MAX = 256;
-
-/** Words and small numbers, such as `client-credentials`, `YOUR_API_KEY` or `openai-key-2`. */
-const WORDS = /^[A-Za-z]*(?:[-_.:/@]+(?:[A-Za-z]+|\d{1,4}))*[-_.:/?)=]*$/;
-/** Random letters exceed this entropy from about two dozen characters on; identifiers stay below it at any length. */
-const WORDS_ENTROPY_MIN = 4.25;
-
-/**
- * A placeholder to be filled in, or one that marks an earlier redaction; the surrounding text is examined without it.
- */
-const TEMPLATE = /\{\{[^{}]{0,256}\}\}|\$?\{[^{}\s]{0,256}\}|\[redacted[^[\]]{0,256}\]/gi;
-const PLACEHOLDER = /^(?:[*•.xX#_-]*|\$[A-Za-z_.][\w.]*|%\w+%?)$/;
-
-/** A value that says where a secret is, how it is computed or what its digest is, and so is not the secret. */
-const REFERENCE = new RegExp(
-  anyOf([
-    /^(?:arn|aws|azure|gcp|keychain|kms|op|ssm|urn|vault):[^=?]*$/,
-    /^(?:cred|credential|env|file|https?|ref|secret|secretRef|secrets|sha\d{3}):[^=?]*$/,
-    /^cred_\w*$/,
-    /^projects\/[^=]*$/,
-    /^(?:~|\.{1,2})?(?:\/[a-z0-9._-]+)+\/?$/,
-    /^[a-z_$][\w$]{0,23}(?:\??\.[A-Za-z_$][\w$]{0,23})+$/,
-    /^[\w$.?]{0,64}\(/,
-  ]),
-);
-
 interface Rule {
   /**
    * A fast pre-check that matches every text the pattern matches. Many search for a rare character first and look
@@ -270,6 +239,9 @@ interface Found {
   kept: string;
   next: string;
 }
+
+/** A clue of every assignment to the name of a secret: the character in it that all spellings have. */
+const ASSIGNED = new RegExp(`(?:[:=>]|3(?<=%3|\\\\u003))(?<=${SECRET_NAME}${CLOSING}(?:[:=>]|%3|\\\\u003))`);
 
 const RULES: readonly Rule[] = [
   {
@@ -296,7 +268,7 @@ const RULES: readonly Rule[] = [
   {
     clue: URL_USER,
     pattern: pattern(URL_USER.source, URL_PASSWORD),
-    isSecret: ({ secret }) => !PLACEHOLDER.test(withoutTemplates(secret)),
+    isSecret: ({ secret }) => !isPlaceholder(secret),
   },
   {
     clue: new RegExp(`${BEARER_OR_BASIC}[ \\t%]`),
@@ -304,17 +276,17 @@ const RULES: readonly Rule[] = [
     isSecret: isSchemeSecret,
   },
   {
-    clue: new RegExp(`[ \\t](?<=${OPTION}${SECRET_NAME}[ \\t])`),
+    clue: /(?<!-)--(?=[A-Za-z])/,
     pattern: pattern(`${SECRET_NAME}(?<=${OPTION}${SECRET_NAME})[ \\t]{1,4}(?!--)["'\`]?`, VALUE),
     isSecret: isAssignedSecret,
   },
   {
-    clue: new RegExp(`[:=>3](?<=${AUTHORIZATION}${CLOSING}${ASSIGNMENT_CLUE})`),
+    clue: ASSIGNED,
     pattern: pattern(`${AUTHORIZATION}${CLOSING}${ASSIGNMENT}${OPENING}${ANY_SCHEME}(?:token=${QUOTE})?`, VALUE),
     isSecret: isAssignedSecret,
   },
   {
-    clue: new RegExp(`:(?<=${SECRET_NAME}${CLOSING}:)[ \\t]{0,8}${NEWLINE}`),
+    clue: ASSIGNED,
     pattern: pattern(`${SECRET_NAME}${CLOSING}:[ \\t]{0,8}${NEWLINE}[ \\t]{1,32}(?![\\w.-]{1,64}:)["']?`, VALUE),
     isSecret: (found) => /^["'\r\n\\]?$/.test(found.next) && isAssignedSecret(found),
   },
@@ -324,15 +296,28 @@ const RULES: readonly Rule[] = [
     isSecret: isPairedSecret,
   },
   {
-    clue: new RegExp(`[:=>3](?<=${SECRET_NAME}${CLOSING}${ASSIGNMENT_CLUE})`),
+    clue: ASSIGNED,
     pattern: pattern(`${SECRET_NAME}${CLOSING}${ASSIGNMENT}${OPENING}(?:${SCHEME})?`, VALUE),
     isSecret: isAssignedSecret,
   },
 ];
 
-const ANY_CLUE = new RegExp(anyOf(RULES.map((rule) => rule.clue)));
+const ANY_CLUE = new RegExp(anyOf([...new Set(RULES.map((rule) => rule.clue))]));
+
+/** Passes over a text: what a replacement leaves behind may look like a secret of another rule. */
+const PASSES_MAX = 6;
 
 function applyRules(text: string): string {
+  let result = text;
+  for (let passes = 0; passes < PASSES_MAX; passes++) {
+    const next = applyOnce(result);
+    if (next === result) break;
+    result = next;
+  }
+  return result;
+}
+
+function applyOnce(text: string): string {
   return RULES.reduce((result, rule) => (rule.clue.test(result) ? applyRule(rule, result) : result), text);
 }
 
@@ -365,10 +350,6 @@ function inAnyCase(source: string): string {
   return source.replace(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`);
 }
 
-function anyOf(patterns: RegExp[]): string {
-  return `(?:${patterns.map(({ source }) => source).join('|')})`;
-}
-
 /**
  * JSON Web Tokens: signed, unsigned or encrypted. Two-part tokens are left alone, because our own signed links have two
  * parts.
@@ -381,13 +362,6 @@ function isWebToken({ secret }: Found): boolean {
 /** Distinguishes credentials from prose such as `Bearer authentication` and `Basic JavaScript`. */
 function isSchemeSecret({ secret, kept }: Found): boolean {
   return /^basic/i.test(kept) ? decodesToPair(secret) : isSecretValue(secret);
-}
-
-function decodesToPair(secret: string): boolean {
-  const sample = secret.slice(0, SAMPLE_LENGTH_MAX);
-  if (!/^[A-Za-z0-9+/]{6,}={0,2}$/.test(sample)) return false;
-  const decoded = atob(sample.slice(0, sample.length - (sample.length % 4)));
-  return decoded.includes(':') && /^[ -~]+$/.test(decoded);
 }
 
 function isAssignedSecret({ secret, kept, next }: Found): boolean {
@@ -416,32 +390,4 @@ function redactCredential(name: string, text: string): string {
 function schemeOf(name: string, text: string): string {
   const known = STARTS_WITH_SCHEME.exec(text);
   return (known ?? (/authorization$/i.test(name) ? STARTS_WITH_ANY_SCHEME.exec(text) : null))?.[0] ?? '';
-}
-
-/** After the name of an authentication scheme nearly anything is a credential, including readable words. */
-function isCredential(text: string): boolean {
-  return isSecretValue(text) || (text.length >= CREDENTIAL_LENGTH_MIN && /[^A-Za-z]/.test(text) && isLiteral(text));
-}
-
-/** Whether a value with the name of a secret is one, rather than a placeholder or a description. */
-function isSecretValue(text: string): boolean {
-  const value = withoutTemplates(text);
-  return isLiteral(value) && (!WORDS.test(value) || entropyOf(value) >= WORDS_ENTROPY_MIN);
-}
-
-function isLiteral(text: string): boolean {
-  const value = withoutTemplates(text);
-  return value.length >= VALUE_LENGTH_MIN && ![/\s/, PLACEHOLDER, REFERENCE].some((other) => other.test(value));
-}
-
-function withoutTemplates(text: string): string {
-  return text.replace(TEMPLATE, '').trim();
-}
-
-/** Shannon entropy in bits per character. */
-function entropyOf(text: string): number {
-  const sample = text.slice(0, SAMPLE_LENGTH_MAX);
-  const counts = new Map<string, number>();
-  for (const character of sample) counts.set(character, (counts.get(character) ?? 0) + 1);
-  return counts.values().reduce((bits, count) => bits - (count / sample.length) * Math.log2(count / sample.length), 0);
 }

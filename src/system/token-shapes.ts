@@ -68,3 +68,8 @@ export const KEYED_PREFIX = [
   /[?&;]sig=/,
   /X-Amz-(?:Signature|Security-Token)=/,
 ];
+
+/** The source of a pattern that matches what one of these does. */
+export function anyOf(patterns: RegExp[]): string {
+  return `(?:${patterns.map(({ source }) => source).join('|')})`;
+}

@@ -489,11 +489,16 @@ onEachStore('stored workflows', (host) => {
   });
 
   // contract.md 3: lists are newest first.
-  it('lists newest first', async () => {
+  it('lists newest first, and by id what changed within one millisecond', async () => {
     const ids = [unique('wf-b'), unique('wf-a'), unique('wf-c')];
     for (const id of ids) await register(api(), { ...workflow([node('a')]), id });
-    const { items } = (await api().get(`${WORKFLOWS}?limit=3`)).body;
-    expect(items.map(({ id }: { id: string }) => id)).toEqual(ids.toReversed());
+    const items: { id: string; updatedAt: string }[] = (await api().get(`${WORKFLOWS}?limit=3`)).body.items;
+    expect(items.map(({ id }) => id).sort()).toEqual(ids.toSorted());
+    for (const [index, { id, updatedAt }] of items.slice(1).entries()) {
+      const above = items[index]!;
+      if (above.updatedAt === updatedAt) expect(above.id < id).toBe(true);
+      else expect(ids.indexOf(above.id)).toBeGreaterThan(ids.indexOf(id));
+    }
   });
 });
 

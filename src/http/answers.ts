@@ -42,15 +42,12 @@ export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply
     .send(JSON.stringify(envelopeOf(refusal)));
 }
 
-/** Sends a reply that is a JSON value or text. */
-export async function sendReply(reply: FastifyReply, answer: Reply): Promise<void> {
+/** Writes the head of an answer that is a JSON value or text, and gives the text to be sent; undefined if it has none. */
+export function payloadOf(reply: FastifyReply, answer: Reply): string | undefined {
   writeHead(reply, answer);
-  if (answer.text === undefined && answer.body === undefined) {
-    await reply.send();
-    return;
-  }
+  if (answer.text === undefined && answer.body === undefined) return undefined;
   if (!reply.hasHeader('content-type')) reply.type(JSON_TYPE);
-  await reply.send(answer.text ?? JSON.stringify(answer.body));
+  return answer.text ?? JSON.stringify(answer.body);
 }
 
 /** Sets the status and the headers of a reply. */

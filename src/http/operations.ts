@@ -7,7 +7,7 @@ import type { Runtime } from '../runtime/runtime.ts';
 import { ownerOf } from '../store/definitions.ts';
 import type { Unit } from '../store/sql.ts';
 import { TemporaryFailure } from '../system/temporary-failure.ts';
-import { envelopeOf, JSON_TYPE, sendRefusal, sendReply, statusOf, writeHead } from './answers.ts';
+import { envelopeOf, JSON_TYPE, payloadOf, sendRefusal, statusOf, writeHead } from './answers.ts';
 import { type Idempotency, isFinal, type KeyedRequest, type Replay, type Ticket } from './idempotency.ts';
 import { routerPath } from './router-path.ts';
 import type { Streams } from './streams.ts';
@@ -52,12 +52,12 @@ function mount(app: FastifyInstance, route: BoundRoute, options: OperationOption
     ...(route.scope === 'public' && route.before ? { onRequest: tokenCheck(route.before, options) } : {}),
     handler: async (request, reply) => {
       options.runtime.watchdog.note(operation);
-      const answer = await followUp(request, route, await answerOnce(request, route, check, options), options);
+      const first = await answerOnce(request, route, check, options);
+      const answer = route.followUp ? await followUp(request, route.followUp, first, options) : first;
       if ('replay' in answer) return sendReplay(reply, answer);
       if (isRefusal(answer)) return sendRefusal(reply, answer);
       if (answer.stream) return beginStream(request, reply, answer, options);
-      await sendReply(reply, answer);
-      return reply;
+      return payloadOf(reply, answer);
     },
   });
 }
@@ -80,14 +80,14 @@ function beginStream(
 /** Waits for the result of what a route accepted. The idempotency ticket is closed by then, so retries wait side by side. */
 async function followUp(
   request: FastifyRequest,
-  route: BoundRoute,
+  wait: NonNullable<BoundRoute['followUp']>,
   answer: Reply | Refusal | Replay,
   options: OperationOptions,
 ): Promise<Reply | Refusal | Replay> {
-  if (!route.followUp || isRefusal(answer)) return answer;
-  if (!('replay' in answer)) return route.followUp(new HandledRequest(request, options), answer.body);
+  if (isRefusal(answer)) return answer;
+  if (!('replay' in answer)) return wait(new HandledRequest(request, options), answer.body);
   if (answer.replay.status >= 400) return answer;
-  const result = await route.followUp(new HandledRequest(request, options), JSON.parse(answer.replay.text));
+  const result = await wait(new HandledRequest(request, options), JSON.parse(answer.replay.text));
   return isRefusal(result) ? result : { ...result, headers: { ...result.headers, ...REPLAYED } };
 }
 
@@ -173,7 +173,7 @@ async function handle(
   try {
     const answer = await route.handle(new HandledRequest(request, options));
     const done = isTransaction(answer) ? await performFor(request, answer, options, record) : answer;
-    return await orExpired(done, request, options);
+    return isNotFound(done) ? ((await expiryOf(request, options)) ?? done) : done;
   } catch (error) {
     if (error instanceof TemporaryFailure) throw error;
     // A run that expires while it is read lacks events that its row promised.
@@ -248,14 +248,9 @@ class HandledRequest implements Request {
   }
 }
 
-/** Answers `run_expired` instead of `not_found` to callers that could see the run before it expired. */
-async function orExpired<T extends Reply | Refusal | undefined>(
-  answer: T,
-  request: FastifyRequest,
-  options: OperationOptions,
-): Promise<T | Refusal> {
-  if (!isRefusal(answer) || answer.refused !== 'not_found') return answer;
-  return (await expiryOf(request, options)) ?? answer;
+/** Callers that could see a run before it expired get `run_expired` instead. */
+function isNotFound(answer: Reply | Refusal | undefined): boolean {
+  return isRefusal(answer) && answer.refused === 'not_found';
 }
 
 /** The refusal of requests for a run that has expired; undefined if the request is for another one or for none. */
@@ -278,8 +273,8 @@ function requestCheck(route: BoundRoute, options: OperationOptions): Check {
   return async (request) => {
     const invalidTarget = params?.(request.params) ?? query?.(request.query);
     if (invalidTarget) return invalidTarget;
-    const about = { caller: request.caller!, params: request.params };
-    const missing = await orExpired(await route.before?.(about), request, options);
+    const missing = route.before && (await route.before({ caller: request.caller!, params: request.params }));
+    if (isNotFound(missing)) return (await expiryOf(request, options)) ?? missing;
     if (missing || (bodyOptional && (request.body ?? undefined) === undefined)) return missing;
     const refusedFirst = route.first?.(request.body);
     if (refusedFirst) return refusedFirst;

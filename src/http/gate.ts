@@ -19,6 +19,7 @@ import { spanIdOf } from '../system/digest.ts';
 import { NO_SNIFFING, sendRefusal } from './answers.ts';
 import { checkSender } from './cross-site.ts';
 import type { KnownPaths } from './known-paths.ts';
+import { OpenRequest, OpenRequests } from './open-requests.ts';
 import { atLimit, type LimitScope, Share } from './shares.ts';
 
 /** What the gate decides with. */
@@ -76,7 +77,7 @@ export class Gate {
   readonly #addresses: RateLimiter;
   readonly #known = new LruCache<string, true>(KNOWN_MAX);
   readonly #shares: Record<Exclude<LimitScope, 'host'>, Share>;
-  readonly #inFlight = new Set<AbortController>();
+  readonly #open = new OpenRequests();
   #onEmpty = (): void => {};
 
   constructor(options: GateOptions) {
@@ -110,7 +111,7 @@ export class Gate {
 
   /** The number of requests being answered, open streams included. */
   get inFlight(): number {
-    return this.#inFlight.size;
+    return this.#open.size;
   }
 
   /** The hook that every request passes first. */
@@ -137,12 +138,12 @@ export class Gate {
 
   /** Ends every stream. */
   close(): void {
-    for (const abort of this.#inFlight) abort.abort();
+    this.#open.abortAll();
   }
 
   /** Settles when no request is being answered, or when the time is up. */
   async drained(withinMs: number): Promise<void> {
-    if (this.#inFlight.size === 0) return;
+    if (this.#open.size === 0) return;
     const empty = new AbortController();
     this.#onEmpty = () => empty.abort();
     await sleep(this.#options.clock, withinMs, empty.signal);
@@ -152,15 +153,15 @@ export class Gate {
     request.startedAt = this.#options.clock.now();
     reply.header(...NO_SNIFFING);
     if (request.is404) request.knownPath = this.#options.paths.find(request.url);
-    request.abort = new AbortController();
-    this.#inFlight.add(request.abort);
+    request.open = new OpenRequest();
+    this.#open.add(request.open);
     request.places = [];
     reply.raw.once('close', () => {
-      this.#inFlight.delete(request.abort);
+      this.#open.delete(request.open);
       for (const { share, name } of request.places ?? []) share.leave(name);
       request.places = undefined;
-      if (this.#inFlight.size === 0) this.#onEmpty();
-      if (!reply.raw.writableFinished) request.abort.abort();
+      if (this.#open.size === 0) this.#onEmpty();
+      if (!reply.raw.writableFinished) request.open.abort();
     });
     const trace = parseTrace(request.headers.traceparent, request.headers.tracestate);
     if (trace) reply.headers(traceHeaders(trace, spanIdOf(request.id)));
@@ -174,7 +175,7 @@ export class Gate {
     const { isProbe, isExempt, scope } = request.routeOptions.config;
     if (isProbe) return undefined;
     const { inFlightMax } = this.#options.limits;
-    if (!isExempt && this.#inFlight.size > inFlightMax) return this.#limited('host', atLimit('host', inFlightMax));
+    if (!isExempt && this.#open.size > inFlightMax) return this.#limited('host', atLimit('host', inFlightMax));
     const sent = await this.#credentialOf(request);
     const credential = sent && credentialOf(sent.text);
     const limited = this.#checkRate(request, credential);

@@ -70,7 +70,7 @@ function beginStream(
 ): FastifyReply {
   const refusal = options.openStream(request);
   if (refusal) return sendRefusal(reply, refusal);
-  const { signal } = request.abort;
+  const { signal } = request.open;
   writeHead(reply, answer);
   const turn = answer.takesTurns ? undefined : turnOf(request, options);
   options.streams.begin(reply, answer.stream!(signal), { signal, turn });
@@ -244,7 +244,7 @@ class HandledRequest implements Request {
   }
 
   get signal(): AbortSignal {
-    return this.#request.abort.signal;
+    return this.#request.open.signal;
   }
 }
 

@@ -17,6 +17,7 @@ import { Gate, type GateLimits, type Place } from './gate.ts';
 import { Idempotency } from './idempotency.ts';
 import { type KnownPath, KnownPaths } from './known-paths.ts';
 import type { Metrics } from './metrics.ts';
+import type { OpenRequest } from './open-requests.ts';
 import { mountOperation } from './operations.ts';
 import type { PublicPage } from './pages.ts';
 import { requestLog } from './request-log.ts';
@@ -36,7 +37,7 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     caller: Caller | undefined;
-    abort: AbortController;
+    open: OpenRequest;
     /** What the request has taken of the shares of its caller; undefined once its connection is closed. */
     places: Place[] | undefined;
     startedAt: number;
@@ -181,7 +182,7 @@ function createApp({ runtime, maxRequestBodyBytes, requestTimeoutMs }: ServerOpt
   app.decorateRequest('caller', undefined);
   app.decorateRequest('startedAt', 0);
   app.decorateRequest('bodyText', '');
-  app.decorateRequest('abort');
+  app.decorateRequest('open');
   app.decorateRequest('knownPath', undefined);
   app.decorateRequest('places');
   parseJsonBodies(app, runtime);

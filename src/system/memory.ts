@@ -16,7 +16,7 @@ const GROWTH_BYTES = 32 * 1_024 * 1_024;
 
 /**
  * Runs a full garbage collection when the process has been idle and its heap has grown. V8's own collections at rest are
- * switched off: they begin after a second and drop compiled code, and still leave most of the memory of a busy hour.
+ * switched off in `bin/capstan.js`: they drop compiled code early, and still leave most of the memory of a busy hour.
  */
 export function collectGarbageWhenIdle(
   isIdle: () => boolean,
@@ -59,7 +59,6 @@ interface Heap {
 }
 
 function heapOfV8(): Heap {
-  setFlagsFromString('--no-memory-reducer');
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as (options: object) => void;
   return {

@@ -79,10 +79,13 @@ const insertTexts = new WeakMap<NewRows, Map<number, string>>();
  * store may then insert the rows of several units together, before or after everything else.
  */
 export function insertNew(into: NewRows, params: readonly Param[]): Write {
-  const rows = params.length / into.columns;
-  const texts = insertTexts.get(into) ?? new Map<number, string>();
-  insertTexts.set(into, texts);
-  const text = texts.get(rows) ?? `${into.insert} VALUES ${placeholders(rows, into.columns)}`;
-  texts.set(rows, text);
-  return { sql: text, params, newRows: into };
+  return { sql: insertText(into, params.length / into.columns), params, newRows: into };
+}
+
+function insertText(into: NewRows, rows: number): string {
+  const known = insertTexts.get(into)?.get(rows);
+  if (known !== undefined) return known;
+  const text = `${into.insert} VALUES ${placeholders(rows, into.columns)}`;
+  insertTexts.set(into, (insertTexts.get(into) ?? new Map<number, string>()).set(rows, text));
+  return text;
 }

@@ -26,6 +26,7 @@ export class Connection {
   readonly #database: DatabaseSync;
   readonly #clock: Clock;
   readonly #prepared = new Map<string, Prepared>();
+  readonly #inserts = new Map<string, StatementSync>();
 
   constructor(database: DatabaseSync, clock: Clock) {
     this.#database = database;
@@ -52,6 +53,19 @@ export class Connection {
   run(statement: Statement): number {
     const { prepared, params } = this.#bind(statement);
     return Number(prepared.run(...params).changes);
+  }
+
+  /**
+   * Inserts rows; if one of them exists, the whole transaction is rolled back. To undo only the statement, SQLite would
+   * have to copy every page before it changes it.
+   */
+  insertOrRollBack({ sql, params }: Statement): void {
+    let statement = this.#inserts.get(sql);
+    if (!statement) {
+      statement = this.#database.prepare(withPlaceholders(sql.replace(/^INSERT INTO/, 'INSERT OR ROLLBACK INTO')));
+      this.#inserts.set(sql, statement);
+    }
+    statement.run(...params);
   }
 
   write(write: Write): { readonly touched: number; readonly rows: Row[] } {

@@ -286,7 +286,8 @@ function applyTogether(connection: Connection, units: readonly Unit[]): Outcomes
       // What a refused unit shares with others is left out.
       if (outcome.committed) for (const write of unit) together.add(write);
     }
-    for (const write of [...together.inserts(), ...together.counts()]) connection.run(write);
+    for (const write of together.inserts()) connection.insertOrRollBack(write);
+    for (const write of together.counts()) connection.run(write);
     return outcomes;
   } catch {
     return undefined;

@@ -141,30 +141,22 @@ export interface EntryRow extends RecordRow {
   readonly hash: string;
 }
 
-const RECORD_COLUMNS = [
-  'tenant',
-  'workspace',
-  'at',
-  'actor',
-  'action',
-  'target',
-  'outcome',
-  'details',
-] as const satisfies readonly (keyof RecordRow)[];
-const PENDING_COLUMNS = [...RECORD_COLUMNS, 'pending_id'] as const;
-const ENTRY_COLUMNS = [...RECORD_COLUMNS, 'sequence', 'prev_hash', 'hash'] as const;
+/** The columns of a record. */
+const RECORD_COLUMNS = 'tenant, workspace, at, actor, action, target, outcome, details';
+
+/** Their values, in the same order. */
+function recordParams({ tenant, workspace, at, actor, action, target, outcome, details }: RecordRow): Param[] {
+  return [tenant, workspace, at, actor, action, target, outcome, details];
+}
 
 const INTO_PENDING: NewRows = {
-  insert: `INSERT INTO audit_pending (${PENDING_COLUMNS.join(', ')})`,
-  columns: PENDING_COLUMNS.length,
+  insert: `INSERT INTO audit_pending (${RECORD_COLUMNS}, pending_id)`,
+  columns: 9,
 };
 
 /** Stores a record that the sealer will move into the chain. */
 export function insertPending(row: PendingRow): Write {
-  return insertNew(
-    INTO_PENDING,
-    PENDING_COLUMNS.map((column): Param => row[column]),
-  );
+  return insertNew(INTO_PENDING, [...recordParams(row), row.pending_id]);
 }
 
 /** The oldest pending records of a tenant, or of all tenants one after the other. */
@@ -185,7 +177,7 @@ const REMOVE_PENDING = new Map(
 const INSERT_ENTRIES = new Map(
   SIZES.map((size) => [
     size,
-    `INSERT INTO audit_entries (${ENTRY_COLUMNS.join(', ')}) VALUES ${placeholders(size, ENTRY_COLUMNS.length)}`,
+    `INSERT INTO audit_entries (${RECORD_COLUMNS}, sequence, prev_hash, hash) VALUES ${placeholders(size, 11)}`,
   ]),
 );
 
@@ -213,7 +205,7 @@ export function removePending(tenant: string, pendingIds: readonly string[]): Wr
 export function insertEntries(rows: readonly EntryRow[]): Write[] {
   return chunks(rows).map((part) => ({
     sql: INSERT_ENTRIES.get(part.length)!,
-    params: part.flatMap((row) => ENTRY_COLUMNS.map((column): Param => row[column])),
+    params: part.flatMap((row) => [...recordParams(row), row.sequence, row.prev_hash, row.hash]),
   }));
 }
 

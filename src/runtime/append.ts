@@ -20,7 +20,8 @@ export function recordAndApply(held: HeldRun, event: NewEvent, time: number, dig
     { sequence: held.run.sequence + 1, time },
     digest,
   );
-  apply(held.run, recorded.event);
+  // As the timestamp has it: in whole milliseconds.
+  apply(held.run, recorded.event, Math.trunc(time));
   countStored(held.run, recorded.stored);
   return recorded;
 }

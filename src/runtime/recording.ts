@@ -57,18 +57,12 @@ export function recordEvent(
   const visible = known ? maskKnown(known, byPlace as JsonObject) : byPlace;
   const fitsEnvelope = nodeId === undefined || nodeId.length <= ENVELOPE_NODE_ID_MAX;
   const isMasked = visible !== payload;
-  const body =
-    isMasked || !fitsEnvelope ? { ...event, payload: visible, nodeId: fitsEnvelope ? nodeId : undefined } : event;
+  const { sequence } = at;
+  if (!isMasked && fitsEnvelope)
+    return { event, stored: { sequence, type, body: JSON.stringify(event), hidden: null } };
+  const body = { ...event, payload: visible, nodeId: fitsEnvelope ? nodeId : undefined };
   const hidden: Hidden = { ...(isMasked ? { payload } : {}), ...(fitsEnvelope ? {} : { nodeId }) };
-  return {
-    event,
-    stored: {
-      sequence: at.sequence,
-      type,
-      body: JSON.stringify(body),
-      hidden: isMasked || !fitsEnvelope ? JSON.stringify(hidden) : null,
-    },
-  };
+  return { event, stored: { sequence, type, body: JSON.stringify(body), hidden: JSON.stringify(hidden) } };
 }
 
 function redactPayload(event: NewEvent): NewEvent {

@@ -35,11 +35,10 @@ export function fold(plan: Plan, facts: RunFacts, events: Iterable<RunEvent>): R
   return run;
 }
 
-/** Applies one event in place; the caller must be the only owner of `run`. */
-export function apply(run: Run, event: RunEvent): void {
+/** Applies one event in place; the caller must be the only owner of `run`. `time` is that of the event's timestamp. */
+export function apply(run: Run, event: RunEvent, time = Date.parse(event.timestamp)): void {
   assert(event.sequence === run.sequence + 1, 'events must arrive in order, without gaps');
   assert(!isTerminal(run), `no event may follow the end of a run, got ${event.type}`);
-  const time = Date.parse(event.timestamp);
   if (run.known) learnFromEvent(run.plan, run.known, event);
   // Unknown types are ignored: a newer host may have written them.
   rowOf(event.type)?.(run, event.payload, { time, nodeId: event.nodeId, eventId: event.eventId });

@@ -36,9 +36,10 @@ export class ContributionView implements Pick<Host, 'extensions' | 'forgetRun' |
     this.#collected = Object.freeze({
       parts,
       extensions: Object.freeze(parts.flatMap(({ extensions = [] }) => extensions)),
-      onAppend: Object.freeze(parts.flatMap(({ onAppend = [] }) => onAppend)),
+      // Not frozen, as is `reactions`: every append goes through both, and V8 iterates over frozen lists slowly.
+      onAppend: parts.flatMap(({ onAppend = [] }) => onAppend),
       onHint: new Map(parts.flatMap(({ onHint = {} }) => Object.entries(onHint))),
-      reactions: Object.freeze(parts.flatMap(({ reactions = [] }) => reactions)),
+      reactions: parts.flatMap(({ reactions = [] }) => reactions),
       seams: Object.freeze(Object.assign({}, ...parts.map(({ seams = {} }) => seams)) as Partial<SeamDrivers>),
       previewSeams: parts.find((part) => part.previewSeams)?.previewSeams,
       tools: Object.freeze(parts.flatMap(({ tools = [] }) => tools)),

@@ -62,7 +62,10 @@ export class CallService {
   ): Promise<RunResult | undefined> {
     const { clock, reader } = this.#runtime;
     const giveUpAt = clock.now() + waitMs;
-    const heard = await this.#listen(runId, Math.min(waitMs, LISTEN_MS));
+    const awaited = this.#awaited.get(runId);
+    const listenMs = Math.min(waitMs, LISTEN_MS);
+    const heard = awaited && (awaited.result ?? (await withTimeout(clock, listenMs, untilHeard(awaited))));
+    this.#awaited.delete(runId);
     if (heard) return heard;
     const row = await reader.row(subject, runId);
     if (!row) return undefined;
@@ -70,16 +73,6 @@ export class CallService {
     const leftMs = Math.max(0, giveUpAt - clock.now());
     await waitUntilSettled({ events: this.#needs.events, clock }, row, { waitMs: leftMs, signal });
     return reader.view(subject, runId, ({ run }) => resultOfRun(run));
-  }
-
-  async #listen(runId: string, ms: number): Promise<RunResult | undefined> {
-    const awaited = this.#awaited.get(runId);
-    if (!awaited) return undefined;
-    try {
-      return awaited.result ?? (await withTimeout(this.#runtime.clock, ms, untilHeard(awaited)));
-    } finally {
-      this.#awaited.delete(runId);
-    }
   }
 }
 

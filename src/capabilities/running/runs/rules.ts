@@ -113,7 +113,8 @@ async function checkConfigurable(
   configurable: Configurable,
   schemas: Pick<SchemaValidator, 'validate'>,
 ): Promise<Refusal | undefined> {
-  const problems = configurableSchema ? await problemsOf(schemas, configurableSchema, configurable) : [];
+  if (!configurableSchema) return undefined;
+  const problems = await problemsOf(schemas, configurableSchema, configurable);
   if (problems.length === 0) return undefined;
   return refuse('validation_error', 'configurable does not match the schema of the workflow.', {
     field: 'configurable',

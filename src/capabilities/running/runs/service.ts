@@ -86,7 +86,8 @@ export class RunService implements Runs {
   check(caller: RunCreator, given: RunArguments, plan: Plan): Promise<Refusal | undefined> {
     const { schemas: shared } = this.#host.runtime;
     const schemas = caller.subject ? shared.of(caller.subject.tenant) : shared;
-    const rules = { models: this.#settings.models, mockProviders: this.#host.extensions(MockProviders) };
+    const mockProviders = given.configurable.mockProvider ? this.#host.extensions(MockProviders) : [];
+    const rules = { models: this.#settings.models, mockProviders };
     return checkCreation(caller, given, plan, rules, schemas);
   }
 

@@ -1,5 +1,5 @@
 import { isRole } from '../../../protocol/trust/scopes.ts';
-import { type Param, type Statement, sql, type Write } from '../../../store/sql.ts';
+import { lookup, type Param, type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
 import { type KeyRecord, scopesOf } from './keys.ts';
 
@@ -75,7 +75,7 @@ export interface KeyRealm {
 
 /** A key by its hash, as a TimedKeyRow. */
 export function findKey(hash: string): Statement {
-  return sql('SELECT api_keys.*, $now AS now FROM api_keys WHERE hash = $1', hash);
+  return lookup('SELECT api_keys.*, $now AS now FROM api_keys WHERE hash = $1', hash);
 }
 
 /** A key that a caller may manage, as a TimedKeyRow. */

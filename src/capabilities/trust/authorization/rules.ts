@@ -2,7 +2,8 @@ import { type Refusal, refuse } from '../../../protocol/errors.ts';
 import { meetsRole, type Role, type Scope } from '../../../protocol/trust/scopes.ts';
 import { looksSecret } from '../../../system/redaction.ts';
 import type { Caller } from '../../request.ts';
-import { type KeyRecord, scopesOf } from './keys.ts';
+import { UNAUTHENTICATED } from './door.ts';
+import { isSameHash, type KeyRecord, scopesOf } from './keys.ts';
 
 /** The properties of a key to be issued. */
 export interface KeyRequest {
@@ -88,6 +89,13 @@ export function canReplaceManager(
   key: Pick<KeyRecord, 'role'>,
 ): boolean {
   return key.role === 'owner' ? other.role === 'owner' : [...other.scopes].includes('keys:manage');
+}
+
+/** Why the holder of a key is not let in now; undefined if nothing is against it. */
+export function refusalOf(key: KeyRecord, hash: string, now: number): Refusal | undefined {
+  if (!isSameHash(key.hash, hash)) return UNAUTHENTICATED;
+  if (isRevoked(key, now)) return refuse('key_revoked', 'This key was revoked.');
+  return isOver(key, now) ? refuse('key_expired', 'This key has expired.') : undefined;
 }
 
 /** Whether a key is revoked at a time; a rotated key is revoked once its grace period is over. */

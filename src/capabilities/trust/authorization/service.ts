@@ -178,7 +178,10 @@ export class AuthorizationService implements Authorization {
     const { role, scopes, workspace, expiresAt, isTest, person, pool } = record;
     const rights = role === undefined ? { scopes } : { role };
     const made = this.#newKey({ tenant, isTest }, { name, principal, person, pool, workspace, expiresAt, ...rights });
-    const end = changeOf(undefined, [endKeyIn(realm, keyId, graceMs)], { refusals: { key: OVER } });
+    const end = changeOf(undefined, [endKeyIn(realm, keyId, graceMs)], {
+      announce: [this.#authenticator.forgetKeys],
+      refusals: { key: OVER },
+    });
     const details = { newKeyId: made.issued.id, graceMs };
     // The audit log has entries in the order in which they are made: the rotation before the key that it creates.
     const rotated = entryBy(this.#audit, caller.subject, 'key.rotated', keyId, details);
@@ -198,7 +201,8 @@ export class AuthorizationService implements Authorization {
         ? [keepManager(realm, { keyId, isOwner: record.role === 'owner' })]
         : [];
     const writes = [...guard, revokeKey(realm, keyId)];
-    const revoke = changeOf(undefined, writes, { retryOn: ['key'], refusals: { manager: LAST_MANAGER } });
+    const announce = [this.#authenticator.forgetKeys];
+    const revoke = changeOf(undefined, writes, { announce, retryOn: ['key'], refusals: { manager: LAST_MANAGER } });
     return and(revoke, entryBy(this.#audit, caller.subject, 'key.revoked', keyId));
   }
 

@@ -334,9 +334,12 @@ function createEdge(
     hosts: () => executor.hosts,
   });
   metrics.watch(gaugeReaders({ host, services: assembly.services, gate: server.gate, watch, disk, quarantined }));
-  runtime.watchdog.start(config.blockedMs, (operation, ms) => {
-    metrics.blocked(operation, ms / 1_000);
-    runtime.log.warn({ operation, ms }, 'the event loop was blocked');
+  runtime.watchdog.start(config.blockedMs, {
+    onBlocked: (operation, ms) => {
+      metrics.blocked(operation, ms / 1_000);
+      runtime.log.warn({ operation, ms }, 'the event loop was blocked');
+    },
+    onTick: metrics.late,
   });
   return server;
 }

@@ -90,7 +90,24 @@ it('of the process are the same for all hosts in it, and keep none of those aliv
   expect(stopped.deref()).toBeUndefined();
   const text = await metrics.text();
   expect(text.match(/^capstan_process_cpu_seconds_total /gm)).toHaveLength(1);
-  expect(text).toMatch(/^capstan_nodejs_eventloop_lag_p99_seconds /m);
+});
+
+it('have the delays of the event loop since they were last read', async () => {
+  const metrics = createMetrics(realClock);
+  const read = async (statistic: string): Promise<number> => {
+    const [, value] = new RegExp(`^capstan_nodejs_eventloop_lag_${statistic}_seconds (\\S+)$`, 'm').exec(
+      await metrics.text(),
+    )!;
+    return Number(value);
+  };
+  for (let tick = 0; tick < 50; tick++) metrics.late(0);
+  metrics.late(500);
+  expect(await read('max')).toBeCloseTo(0.5, 2);
+  expect(await read('max')).toBeCloseTo(0.5, 2);
+  for (const ms of [10, 20, 30]) metrics.late(ms);
+  expect(await read('p50')).toBeCloseTo(0.02, 3);
+  metrics.late(10 ** 12);
+  expect(await read('p99')).toBeCloseTo(3_600, -2);
 });
 
 describe('what events say', () => {

@@ -1,6 +1,7 @@
 import { collectDefaultMetrics, Gauge, register as processRegistry, Registry } from 'prom-client';
 import { type Clock, withTimeout } from '../system/clock.ts';
 import { DELIVERY_OUTCOMES, type Meter } from '../system/meter.ts';
+import { LAG_GAUGES, lagRecorder } from './event-loop-lag.ts';
 import { type MetricMaker, makerFor } from './metric-maker.ts';
 import { readingsOf } from './metric-readings.ts';
 import { GAUGES } from './metric-table.ts';
@@ -21,6 +22,8 @@ export interface Metrics extends Meter {
   limited(scope: string): void;
   /** Counts an operation that kept the event loop from turning. */
   blocked(operation: string, seconds: number): void;
+  /** Records by how much a timer was late. */
+  late(ms: number): void;
   /** Counts what the committed events of a run say. */
   readonly appended: (append: CountedAppend) => void;
   /** Adds the gauges, once there is something to read them from. */
@@ -53,6 +56,7 @@ export function createMetrics(clock: Clock): Metrics {
       durations.observe({ route, method }, seconds);
     },
     blocked: (operation, seconds) => blocked.observe({ operation }, seconds),
+    late: lagRecorder(registry),
     watch: (readers) => registerGauges(registry, readers, clock),
     text: async () => (await Promise.all(registries.map((each) => each.metrics()))).join('\n'),
     readings: async () => (await Promise.all(registries.map(readingsOf))).flat(),
@@ -60,13 +64,18 @@ export function createMetrics(clock: Clock): Metrics {
   };
 }
 
+/** A timer of this many milliseconds hardly ever wakes the process. */
+const NEVER_MS = 2 ** 31 - 1;
+
 /**
- * Measures the process: its memory, its processor time, its event loop. Nothing stops that, so the hosts of a process share
- * it: of each host that was stopped, a timer would go on, and an observer of the garbage collection.
+ * Measures the process: its memory and its processor time. Nothing stops that, so the hosts of a process share it: of each
+ * host that was stopped, an observer of the garbage collection would go on. The delay of the event loop is left to the
+ * watchdog, which looks at it less often.
  */
 function measureProcess(): void {
   if (processRegistry.getMetricsAsArray().length > 0) return;
-  collectDefaultMetrics({ register: processRegistry, prefix: 'capstan_' });
+  collectDefaultMetrics({ register: processRegistry, prefix: 'capstan_', eventLoopMonitoringPrecision: NEVER_MS });
+  for (const name of LAG_GAUGES) processRegistry.removeSingleMetric(name);
 }
 
 function meterOf(make: MetricMaker): Omit<Meter, 'readings'> {

@@ -180,7 +180,7 @@ describe('a run that keeps the process from everything else', () => {
     ['is quarantined if it works all that time', true, 'run.paused'],
     ['is not, if the machine was busy or frozen', false, 'run.completed'],
   ])('%s', async (_what, works, end) => {
-    runtime.watchdog.start(Number.POSITIVE_INFINITY, () => {});
+    runtime.watchdog.start(Number.POSITIVE_INFINITY, { onBlocked() {} });
     const definition = slowly(works);
     await registerShared(runtime, definition);
     const { held } = await stored('queued', definition);

@@ -7,8 +7,12 @@ describe('the watchdog', () => {
     const clock = new ManualClock();
     const watchdog = new Watchdog(clock);
     const blocked: [string, number][] = [];
-    watchdog.start(200, (operation, ms) => blocked.push([operation, ms]));
-    return { clock, watchdog, blocked };
+    const late: number[] = [];
+    watchdog.start(200, {
+      onBlocked: (operation, ms) => blocked.push([operation, ms]),
+      onTick: (lateMs) => late.push(lateMs),
+    });
+    return { clock, watchdog, blocked, late };
   };
 
   it('names what was noted last before the loop stood still, and for how long', () => {
@@ -23,19 +27,30 @@ describe('the watchdog', () => {
   it('says nothing of a loop that turns, however long nothing is noted', () => {
     const { clock, watchdog, blocked } = watched();
     watchdog.note('drive');
-    for (let tick = 0; tick < 20; tick++) clock.advance(100);
+    for (let tenth = 0; tenth < 50; tenth++) clock.advance(100);
+    watchdog.note('POST /v1/runs');
+    for (let tenth = 0; tenth < 15; tenth++) clock.advance(100);
+    watchdog.note('drive');
     expect(blocked).toEqual([]);
   });
 
   it('reports what nobody noted as other, and nothing once it is stopped', () => {
     const { clock, watchdog, blocked } = watched();
-    clock.advance(100);
-    clock.advance(500);
+    clock.advance(1_400);
     watchdog.note('drive');
     expect(blocked).toEqual([['other', 400]]);
     watchdog.stop();
     clock.advance(500);
     watchdog.note('drive');
     expect(blocked).toHaveLength(1);
+  });
+
+  it('says at each tick by how much it was late', () => {
+    const { clock, watchdog, late } = watched();
+    clock.advance(1_000);
+    expect(late).toEqual([0]);
+    watchdog.note('drive');
+    clock.advance(130);
+    expect(late).toEqual([0, 30]);
   });
 });

@@ -2,9 +2,16 @@ import type { Cancel, Clock } from './clock.ts';
 
 /** How often the watchdog looks at the clock by itself. */
 const TICK_MS = 100;
+/** How often it does where nothing was noted since the last time: an idle process should not be woken more often. */
+const RESTING_TICK_MS = 1_000;
 
-/** Is told what kept the event loop from turning, and for how long. */
-type OnBlocked = (operation: string, ms: number) => void;
+/** What the watchdog reports to. */
+interface WatchdogListener {
+  /** Something kept the event loop from turning for so long. */
+  onBlocked(operation: string, ms: number): void;
+  /** The watchdog looked at the clock, so much later than it should have. */
+  onTick?(lateMs: number): void;
+}
 
 /**
  * Notices when the event loop does not turn, and names what it was doing. Whatever may take long notes its name when it
@@ -13,10 +20,11 @@ type OnBlocked = (operation: string, ms: number) => void;
  */
 export class Watchdog {
   readonly #clock: Clock;
-  #onBlocked: OnBlocked | undefined;
+  #listener: WatchdogListener | undefined;
   #thresholdMs = Number.POSITIVE_INFINITY;
   #operation: string | undefined;
   #notedAt = 0;
+  #tickMs = TICK_MS;
   #cancel: Cancel | undefined;
   /** The processor time of the thread at the last tick. */
   #workedAt: number | undefined;
@@ -27,20 +35,22 @@ export class Watchdog {
 
   /** Notes what begins now. Names are public in metrics, so they name kinds of work and never a tenant or a run. */
   note(operation: string): void {
-    if (this.#onBlocked) this.#turn(operation);
+    if (!this.#listener) return;
+    this.#turn(operation);
+    if (this.#tickMs === RESTING_TICK_MS) this.#tickAfter(TICK_MS);
   }
 
   /** Starts to report; before that, notes cost nothing. */
-  start(thresholdMs: number, onBlocked: OnBlocked): void {
+  start(thresholdMs: number, listener: WatchdogListener): void {
     this.#thresholdMs = thresholdMs;
-    this.#onBlocked = onBlocked;
+    this.#listener = listener;
     this.#notedAt = this.#clock.now();
     this.#tick();
   }
 
   stop(): void {
     this.#cancel?.();
-    this.#onBlocked = undefined;
+    this.#listener = undefined;
   }
 
   /**
@@ -52,16 +62,27 @@ export class Watchdog {
   }
 
   #tick(): void {
+    const isResting = this.#operation === undefined;
     this.#turn(undefined);
     this.#workedAt = this.#clock.processorMs?.();
-    this.#cancel = this.#clock.after(TICK_MS, () => this.#tick());
+    this.#tickAfter(isResting ? RESTING_TICK_MS : TICK_MS);
+  }
+
+  #tickAfter(ms: number): void {
+    this.#cancel?.();
+    this.#tickMs = ms;
+    const dueAt = this.#clock.now() + ms;
+    this.#cancel = this.#clock.after(ms, () => {
+      this.#listener?.onTick?.(Math.max(0, this.#clock.now() - dueAt));
+      this.#tick();
+    });
   }
 
   #turn(next: string | undefined): void {
     const now = this.#clock.now();
     // Up to a tick may have passed before the operation that blocks.
-    const blockedMs = now - this.#notedAt - (this.#operation === undefined ? TICK_MS : 0);
-    if (blockedMs >= this.#thresholdMs) this.#onBlocked?.(this.#operation ?? 'other', blockedMs);
+    const blockedMs = now - this.#notedAt - (this.#operation === undefined ? this.#tickMs : 0);
+    if (blockedMs >= this.#thresholdMs) this.#listener?.onBlocked(this.#operation ?? 'other', blockedMs);
     this.#operation = next;
     this.#notedAt = now;
   }

@@ -25,8 +25,13 @@ const NEEDED = Number(/\d+/.exec(require('../package.json').engines.node)[0]);
  */
 const GARBAGE_COLLECTION = ['--no-allocation-site-pretenuring', '--memory-reducer-gc-count=0'];
 
+/** How often a command that npm has started looks whether it is still wanted. */
+const LOOK_MS = 1_000;
+
 /** Runs the command on this Node if it is new enough, and otherwise on the one that npm has installed beside it. */
 async function start(args) {
+  // Its names for `npm start` and `npx`.
+  if (['start', 'npx'].includes(process.env.npm_lifecycle_event)) endWithShell();
   if (isNewEnough(process.versions.node)) {
     for (const flag of GARBAGE_COLLECTION) setFlagsFromString(flag);
     module.enableCompileCache(compileCache());
@@ -40,6 +45,20 @@ async function start(args) {
     return;
   }
   runOn(node, [fileURLToPath(import.meta.url), ...args]);
+}
+
+/**
+ * Ends when the shell does that npm runs commands in: npm passes SIGTERM on to the shell, and that to nobody, so whoever
+ * stops `npm start` by its process would leave the host behind.
+ */
+function endWithShell() {
+  const shell = process.ppid;
+  const look = setInterval(() => {
+    if (process.ppid === shell) return;
+    clearInterval(look);
+    process.kill(process.pid, 'SIGTERM');
+  }, LOOK_MS);
+  look.unref();
 }
 
 /** The bundle; in a checkout whose sources have changed since it was made, the sources. They take three times as long to start. */

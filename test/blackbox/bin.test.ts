@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -26,10 +27,13 @@ interface Ended {
   readonly err: string;
 }
 
+function nodeArguments(root: string, args: readonly string[], isOld: boolean): string[] {
+  return [...(isOld ? ['--import', CALLED_OLD] : []), join(root, 'bin', 'capstan.js'), ...args];
+}
+
 function capstan(root: string, args: readonly string[], { isOld = true, onOut = (_text: string, _pid: number) => {} }) {
-  const given = [...(isOld ? ['--import', CALLED_OLD] : []), join(root, 'bin', 'capstan.js'), ...args];
   const env = { PATH: process.env.PATH ?? '', XDG_CACHE_HOME: join(folder.path, 'cache') };
-  const child = spawn(process.execPath, given, { env, cwd: folder.path });
+  const child = spawn(process.execPath, nodeArguments(root, args, isOld), { env, cwd: folder.path });
   const ended = { out: '', err: '' };
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     ended.out += text;
@@ -87,5 +91,21 @@ describe('the capstan file', () => {
     const { code, out } = await capstan(ROOT, args, { onOut: stopOnce });
     expect(out).toMatch(/^listening on http:/m);
     expect(code).toBe(0);
+  });
+
+  it.each([true, false])('stops a host whose npm was stopped; on an older Node: %s', async (isOld) => {
+    // As npm runs a script: in a shell, which gets the signal and keeps it to itself.
+    const args = ['serve', '--port', '0', '--data', join(folder.path, `of-npm-${isOld}`)];
+    const command = [process.execPath, ...nodeArguments(ROOT, args, isOld)];
+    const env = { PATH: process.env.PATH ?? '', CAPSTAN_DRAIN_MS: '0', npm_lifecycle_event: 'start' };
+    const shell = spawn('sh', ['-c', '"$@"; true', 'sh', ...command], { env, cwd: folder.path });
+    let out = '';
+    shell.stdout.setEncoding('utf8').on('data', (text: string) => {
+      out += text;
+      if (text.includes('listening on')) shell.kill('SIGTERM');
+    });
+    // The host has the other end of it.
+    await once(shell.stdout, 'close');
+    expect(out).toContain('"msg":"stopping"');
   });
 });

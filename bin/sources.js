@@ -1,7 +1,7 @@
 // Plain JavaScript, because the `capstan` file uses it before it knows which Node it has.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { basename, join, relative } from 'node:path';
+import { join } from 'node:path';
 
 /** What the program is made of, in a checkout. */
 const PROGRAM = ['src', 'scripts', 'package-lock.json'];
@@ -10,21 +10,27 @@ export const CONSOLE = [...PROGRAM, 'console'];
 
 /** A digest of the names, sizes and times of change of the sources: another one after a change of any of them. */
 export function stateOfSources(root, places = PROGRAM) {
-  const digest = createHash('sha256');
-  for (const path of places.flatMap((place) => filesAt(join(root, place)))) {
-    const { size, mtimeMs } = statSync(path);
-    digest.update(`${relative(root, path)} ${size} ${mtimeMs}\n`);
-  }
-  return digest.digest('hex');
+  const described = places.map((place) => describe(root, place, statSync(join(root, place)).isDirectory()));
+  return createHash('sha256').update(described.join('')).digest('hex');
 }
 
-/** The files below a folder, without tests and what was built there; a file itself. */
-function filesAt(path, isFolder = statSync(path).isDirectory()) {
-  if (!isFolder) return path.endsWith('.test.ts') ? [] : [path];
-  if (basename(path) === 'dist') return [];
-  return readdirSync(path, { withFileTypes: true }).flatMap((entry) =>
-    filesAt(join(path, entry.name), entry.isDirectory()),
-  );
+/**
+ * A line for each file below a folder, without tests and what was built there, or for a file itself. Every call of the
+ * command in a checkout comes by here: plain texts take half of the time that lists of paths do.
+ */
+function describe(root, path, isFolder) {
+  if (isFolder) return path.endsWith('/dist') ? '' : describeFolder(root, path);
+  if (path.endsWith('.test.ts')) return '';
+  const { size, mtimeMs } = statSync(`${root}/${path}`);
+  return `${path} ${size} ${mtimeMs}\n`;
+}
+
+function describeFolder(root, path) {
+  let text = '';
+  for (const entry of readdirSync(`${root}/${path}`, { withFileTypes: true })) {
+    text += describe(root, `${path}/${entry.name}`, entry.isDirectory());
+  }
+  return text;
 }
 
 /** The file beside a bundle that says which sources it was made of. */

@@ -6,7 +6,8 @@ import { describe, expect, it } from 'vitest';
 import { capabilities, loadConformance } from '../src/capabilities/index.ts';
 import { readConfig } from '../src/config.ts';
 import { startHost } from '../src/host.ts';
-import { realClock, realIds, realLog } from '../src/system/real.ts';
+import { realClock, realIds } from '../src/system/real.ts';
+import { realLog } from '../src/system/real-log.ts';
 import { freshFolder } from './support/database.ts';
 
 /**

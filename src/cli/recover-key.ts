@@ -1,6 +1,7 @@
 import { BadConfig, type Config, readConfig, type SettingTexts } from '../config.ts';
 import { recoverOwnerKey } from '../host.ts';
-import { realClock, realIds, realLog } from '../system/real.ts';
+import { realClock, realIds } from '../system/real.ts';
+import { realLog } from '../system/real-log.ts';
 import { UsageError } from './exit.ts';
 import { startFailure } from './start-failure.ts';
 import type { Terminal } from './terminal.ts';

@@ -1,10 +1,8 @@
 import { randomFillSync } from 'node:crypto';
-import { type DestinationStream, type Logger, pino } from 'pino';
 import type { Clock } from './clock.ts';
 import { digits, type Ids, RANDOM_DIGITS, sortableIds } from './ids.ts';
-import { redactText } from './redaction.ts';
 
-/** The real clock, randomness and log. No other file of the host reads them, so tests can replace them all. */
+/** The real clock and randomness. No other file of the host reads them, so tests can replace them. */
 
 /** The machine's clock and timers. */
 export const realClock: Clock = {
@@ -53,23 +51,4 @@ function base36Source(): () => string {
     }
     return random;
   };
-}
-
-/** Opens the log: JSON lines for machines, to standard output unless told otherwise, or coloured text if `isPretty`. */
-export async function realLog(level: string, isPretty: boolean, to?: DestinationStream): Promise<Logger> {
-  const options = {
-    level,
-    base: null,
-    timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (label: string) => ({ level: label }) },
-    serializers: { err: describeError },
-  };
-  if (!isPretty) return pino(options, to);
-  const { PinoPretty } = await import('pino-pretty');
-  return pino(options, PinoPretty({ sync: true, singleLine: true }));
-}
-
-/** Redacts an error before it is logged: its message may quote what a caller sent. */
-function describeError(error: Error): object {
-  return { type: error.name, message: redactText(error.message), stack: redactText(error.stack ?? '') };
 }

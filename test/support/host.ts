@@ -9,7 +9,8 @@ import type { SchemaValidator } from '../../src/runtime/validation/schema-valida
 import { databaseFile } from '../../src/store/sqlite-folder.ts';
 import { type Clock, CorrectedClock } from '../../src/system/clock.ts';
 import type { Log } from '../../src/system/log.ts';
-import { realClock, realIds, realLog } from '../../src/system/real.ts';
+import { realClock, realIds } from '../../src/system/real.ts';
+import { realLog } from '../../src/system/real-log.ts';
 import { Api } from './api.ts';
 import { freshDatabase, freshFolder, migratedDatabase } from './database.ts';
 import { recorder } from './recorder/recorder.ts';

@@ -2,7 +2,8 @@ import { Type } from 'typebox';
 import { defineCapability } from '../../src/capabilities/capability.ts';
 import { readConfig } from '../../src/config.ts';
 import { startHost } from '../../src/host.ts';
-import { realClock, realIds, realLog } from '../../src/system/real.ts';
+import { realClock, realIds } from '../../src/system/real.ts';
+import { realLog } from '../../src/system/real-log.ts';
 
 /** A host with a node type that takes the process down, as running out of memory does, and one that takes its time. */
 const poison = defineCapability({

@@ -10,7 +10,7 @@ import type { RunningHost } from '../../host.ts';
 import { type Cancel, CorrectedClock } from '../../system/clock.ts';
 import type { Log } from '../../system/log.ts';
 import { collectGarbageWhenIdle } from '../../system/memory.ts';
-import { realClock, realIds, realLog } from '../../system/real.ts';
+import { realClock, realIds } from '../../system/real.ts';
 import { CANNOT_LISTEN } from '../exit.ts';
 import { startCommand } from '../start-command.ts';
 import { isListenFailure, startFailure } from '../start-failure.ts';
@@ -58,11 +58,12 @@ async function serve(flags: Record<string, string | boolean>, command: Command):
   if (!first || project === 'failed') return;
   const config = project ? readConfigOrFail(settings, defaultsOf(project, first)) : first;
   if (!config) return;
+  // Loaded late, so that `serve --help`, configuration errors and all other commands are fast.
+  const { realLog } = await import('../../system/real-log.ts');
   const log = await realLog(config.logLevel, config.prettyLog ?? process.stdout.isTTY);
   if (config.conformance)
     log.warn({}, 'CAPSTAN_CONFORMANCE is on: test endpoints are open; do not use this host in production');
   try {
-    // Loaded late, so that `serve --help` and configuration errors are fast.
     const { startHost } = await import('../../host.ts');
     const clock = new CorrectedClock(new CorrectedClock(realClock, config.clockOffsetMs));
     const extra = project ? [project.capability] : [];

@@ -1,6 +1,7 @@
 import { readConfig } from '../../../src/config.ts';
 import { startHost } from '../../../src/host.ts';
-import { realClock, realIds, realLog } from '../../../src/system/real.ts';
+import { realClock, realIds } from '../../../src/system/real.ts';
+import { realLog } from '../../../src/system/real-log.ts';
 import { freshFolder } from '../database.ts';
 import { type Check, checkBy, newAjv, once } from './compile.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ManualClock } from '../../../../test/support/manual-clock.ts';
 import type { ModelProvider, ProviderQuestion } from '../../../runtime/effects/model.ts';
-import { realLog } from '../../../system/real.ts';
+import { realLog } from '../../../system/real-log.ts';
 import type { Draft, Habit } from './habit.ts';
 import { wordDraft } from './wording.ts';
 

@@ -1,8 +1,8 @@
 /**
  * `npm run bench` measures the hot paths as ratios within one run: what a machine can do differs, what a design costs
  * does not. `npm run bench -- NAME` measures one of them: a name of `benchmarks`, of `byName` or of `WORKLOADS`. Those of
- * the last two take minutes and run only when they are named. `-- peers` compares with other programs and `-- growth`
- * measures all of `WORKLOADS`; both write docs/performance.md. `-- regression` compares with the limit program alone.
+ * the last two take minutes and run only when they are named. `-- peers` compares with other programs, `-- growth`
+ * measures all of `WORKLOADS` and `-- start` what hosts cost before they work; these write docs/performance.md. `-- regression` compares with the limit program alone.
  * `-- freeze`, `-- disk`, `-- backup`, `-- streams` and `-- skew` measure what faults cost.
  */
 import { setTimeout } from 'node:timers/promises';
@@ -59,7 +59,6 @@ const benchmarks: Record<string, () => Promise<void>> = {
   'own-nodes': benchOwnNodes,
   loop: benchLoopDelay,
   memory: benchMemory,
-  start: benchStart,
   console: benchConsole,
 };
 /** Those that run only when they are named, because they take long or need more. */
@@ -68,6 +67,7 @@ const byName: Record<string, (args: readonly string[]) => Promise<void>> = {
     WORKLOADS.map((bench) => [bench.name, (args: readonly string[]) => benchGrowthOf(bench, args)]),
   ),
   growth: benchGrowth,
+  start: benchStart,
   recovery: benchRecovery,
   subscribers: benchSubscribers,
   peers: benchPeers,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../test/support/free-port.ts';
 import { PostgresServer } from '../test/support/postgres-server.ts';
-import { load } from './load.ts';
+import { load, type Way } from './load.ts';
 import { cpuOfTree } from './processor.ts';
 import { type BenchServer, KEY, startCapstan } from './servers.ts';
 
@@ -83,6 +83,7 @@ const TOTALS = `SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint AS b
 
 const CONCURRENCY = 32;
 const RUNS = 3_000;
+const WARM_UP_RUNS = 1_000;
 /** Counts of PostgreSQL are complete when its processes have been idle for a moment. */
 const SETTLE_MS = 1_500;
 
@@ -90,25 +91,56 @@ const SETTLE_MS = 1_500;
 export async function benchPostgres(): Promise<void> {
   console.log(`\nruns on PostgreSQL, ${CONCURRENCY} at once, ${RUNS} of them`);
   const postgres = await startPostgres();
+  try {
+    const { runsPerSecond, logBytes, transactions, flushes, hostUs, databaseUs } = await measureWrites(
+      postgres,
+      'ended',
+      RUNS,
+    );
+    console.log(
+      `  ${runsPerSecond.toFixed(0)} runs/s; for each run ${logBytes.toFixed(0)} bytes of log,` +
+        ` ${transactions.toFixed(2)} transactions, ${flushes.toFixed(2)} flushes,` +
+        ` ${hostUs.toFixed(0)} µs of the host, ${databaseUs.toFixed(0)} µs of PostgreSQL`,
+    );
+  } finally {
+    await postgres.stop();
+  }
+}
+
+/** What a host does with a PostgreSQL server, for each run. */
+interface PostgresWrites {
+  readonly runsPerSecond: number;
+  readonly logBytes: number;
+  readonly transactions: number;
+  readonly flushes: number;
+  /** Processor time. */
+  readonly hostUs: number;
+  readonly databaseUs: number;
+}
+
+/** Measures some runs of a new host on a server, after some that do not count. */
+export async function measureWrites(postgres: BenchPostgres, way: Way, runs: number): Promise<PostgresWrites> {
   const capstan = await startCapstan({ DATABASE_URL: await postgres.createDatabase('capstan') });
   const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
-  const run = (runs: number) => load({ url: capstan.url, key: KEY, way: 'ended', concurrency: CONCURRENCY, runs });
+  const run = (count: number) => load({ url: capstan.url, key: KEY, way, concurrency: CONCURRENCY, runs: count });
   try {
-    await run(1_000);
+    await run(Math.min(runs, WARM_UP_RUNS));
     await settled();
     const [before, host, database] = [await postgres.totals(), cpuOfTree(capstan.pid), cpuOfTree(postgres.pid)];
-    const { runsPerSecond } = await run(RUNS);
+    const { runsPerSecond } = await run(runs);
     const used = { host: cpuOfTree(capstan.pid) - host, database: cpuOfTree(postgres.pid) - database };
     await settled();
     const after = await postgres.totals();
-    const each = (what: keyof PostgresTotals): number => (after[what] - before[what]) / RUNS;
-    console.log(
-      `  ${runsPerSecond.toFixed(0)} runs/s; for each run ${each('walBytes').toFixed(0)} bytes of log,` +
-        ` ${each('transactions').toFixed(2)} transactions, ${each('walFlushes').toFixed(2)} flushes,` +
-        ` ${((used.host * 1_000) / RUNS).toFixed(0)} µs of the host, ${((used.database * 1_000) / RUNS).toFixed(0)} µs of PostgreSQL`,
-    );
+    const each = (what: keyof PostgresTotals): number => (after[what] - before[what]) / runs;
+    return {
+      runsPerSecond,
+      logBytes: each('walBytes'),
+      transactions: each('transactions'),
+      flushes: each('walFlushes'),
+      hostUs: (used.host * 1_000) / runs,
+      databaseUs: (used.database * 1_000) / runs,
+    };
   } finally {
     await capstan.stop();
-    await postgres.stop();
   }
 }

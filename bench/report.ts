@@ -5,6 +5,7 @@ import type { GrowthReport } from './growth-report.ts';
 import { growthPlot, growthSection } from './growth-section.ts';
 import type { PeerReport } from './peers.ts';
 import { peersPlots, peersSection } from './peers-section.ts';
+import { type StartReport, startSection } from './start-section.ts';
 
 /** Where the page is, unless somebody says otherwise. */
 const DOCS = join(import.meta.dirname, '../docs');
@@ -23,6 +24,11 @@ export function writeGrowth(report: GrowthReport, docs = DOCS): void {
   write(docs, { [`${name}.json`]: json(report), [`${name}.svg`]: growthPlot(report) });
 }
 
+/** Writes the figures of starting, resting and size, and the page. */
+export function writeStart(report: StartReport, docs = DOCS): void {
+  write(docs, { 'start.json': json(report) });
+}
+
 /** Writes files beside the figures that are there already, and the page out of all of them. */
 function write(docs: string, files: Record<string, string>): void {
   mkdirSync(join(docs, 'performance'), { recursive: true });
@@ -36,9 +42,16 @@ function page(docs: string): string {
     const report = readFigures<GrowthReport>(docs, name);
     return report ? [growthSection(report, `${name}.svg`)] : [];
   });
+  const start = readFigures<StartReport>(docs, 'start');
   const comment =
-    '<!-- Written by `npm run bench -- peers` and `npm run bench -- growth`. Figures are measured there, and nowhere else. -->';
-  const sections = [['# Performance'], [comment], ...(peers ? [peersSection(peers)] : []), ...growths];
+    '<!-- Written by `npm run bench -- peers`, `-- growth` and `-- start`. Figures are measured there, and nowhere else. -->';
+  const sections = [
+    ['# Performance'],
+    [comment],
+    ...(peers ? [peersSection(peers)] : []),
+    ...growths,
+    ...(start ? [startSection(start)] : []),
+  ];
   return `${sections.map((lines) => lines.join('\n')).join('\n\n')}\n`;
 }
 

@@ -1,6 +1,7 @@
 /** Requests that every client makes: the same one again, and lists. */
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { insertTags } from '../src/store/log.ts';
 import { api } from './api.ts';
 import { plantRuns } from './feedback.ts';
 import {
@@ -71,14 +72,22 @@ async function startedRun({ url }: BenchServer, idempotencyKey: string): Promise
 const ASKED = 400;
 /** A list that has to look at every run takes much longer than the others; it is asked for less often. */
 const ASKING_MS = 1_500;
-const SIZES = [50_000, 500_000] as const;
+const SIZES = [100_000, 1_000_000] as const;
+/** Each tag is on one of so many runs. */
+const TAGS = 1_000;
 const LISTS: Record<string, string> = {
   'listed runs': '?limit=50',
   'listed runs, failed': '?status=failed&limit=50',
   'listed runs, running': '?status=running&limit=50',
   'listed runs of a workflow': '?workflowId=workflow-3&limit=50',
   'listed runs of it, failed': '?workflowId=workflow-3&status=failed&limit=50',
+  'listed runs with a tag': '?tag=team-7&limit=50',
+  'listed runs of an hour': `?since=${daysAgo(10)}&until=${daysAgo(10 - 1 / 24)}&limit=50`,
 };
+
+function daysAgo(days: number): string {
+  return new Date(Date.now() - days * 24 * 60 * 60 * 1_000).toISOString();
+}
 
 /** Lists of runs, where there are many runs and where there are ten times as many. */
 export const lists: GrowthBench = {
@@ -125,6 +134,8 @@ async function costOfList(host: BenchServer, query: string, askedMax: number): P
 
 function plant(host: BenchServer, runs: number): void {
   const database = new DatabaseSync(join(host.folder, 'capstan.db'));
-  plantRuns(database, runs);
+  plantRuns(database, runs, (write, { tenant, run_id: runId }, index) => {
+    for (const tagged of insertTags({ tenant, runId }, [`team-${index % TAGS}`])) write(tagged);
+  });
   database.close();
 }

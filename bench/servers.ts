@@ -29,7 +29,7 @@ export interface BenchServer {
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
 
 /** The command as an operator runs it. It serves in its own process: the Node of the bench is new enough for it. */
-const COMMAND = path('../bin/capstan.js');
+export const COMMAND = path('../bin/capstan.js');
 
 /** The host as an operator runs it, with its default store, on a folder of its own. */
 export function startCapstan(

@@ -1,146 +1,145 @@
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
-import { bundleProgram } from '../scripts/bundle.ts';
-import { cpuOfTree } from './processor.ts';
-import { KEY } from './servers.ts';
-import { median } from './statistics.ts';
+import { parseArgs, promisify } from 'node:util';
+import { bytesIn, dependencyFolders } from '../test/support/installed-size.ts';
+import { chain, register } from './api.ts';
+import { load } from './load.ts';
+import { measureWrites, startPostgres } from './postgres.ts';
+import { cpuOfThreads, untilQuiet } from './processor.ts';
+import { provenance } from './provenance.ts';
+import { writeStart } from './report.ts';
+import { type BenchServer, COMMAND, KEY, startCapstan } from './servers.ts';
+import { type StartFigures, startRows } from './start-section.ts';
 
-const ROUNDS = 5;
-const REST_MS = 5_000;
-const RUNS = 2_000;
+const OPTIONS = {
+  rounds: { type: 'string', default: '5' },
+  /** Seconds to wait for quiet cores before a round. */
+  patience: { type: 'string', default: '60' },
+  /** Seconds of rest: the first are for the garbage of the start, the others are measured. */
+  rest: { type: 'string', default: '10' },
+  runs: { type: 'string', default: '3000' },
+  /** Takes the package as it was built before, if its types are of no interest. */
+  built: { type: 'boolean', default: false },
+  /** The folder that the page is written to, if not that of the repository. */
+  docs: { type: 'string' },
+} as const;
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const ROOT = join(import.meta.dirname, '..');
 const run = promisify(execFile);
 
-/** The figures of one round, by what they measure. */
-type Figures = Record<string, number>;
-
-/** What a start, a rest and a call cost: from the sources, and from the bundle that the package has. Linux alone. */
-export async function benchStart(): Promise<void> {
-  console.log(`\nstart, rest and calls, medians of ${ROUNDS} rounds`);
-  const folder = mkdtempSync(join(ROOT, '.bundle-'));
-  try {
-    await bundleProgram(folder);
-    const programs = { sources: join(ROOT, 'src/cli/main.ts'), package: join(folder, 'main.js') };
-    const caches = mkdtempSync(join(tmpdir(), 'capstan-compiled-'));
-    for (const program of Object.values(programs)) await roundOf(program, caches);
-    const rounds: Record<keyof typeof programs, Figures>[] = [];
-    for (let round = 0; round < ROUNDS; round++) {
-      const sources = await roundOf(programs.sources, caches);
-      rounds.push({ sources, package: await roundOf(programs.package, caches) });
-    }
-    rmSync(caches, { recursive: true, force: true });
-    const names = Object.keys(rounds[0]!.package);
-    const row = (name: string) => ({
-      sources: rounded(rounds.map(({ sources }) => sources[name]!)),
-      package: rounded(rounds.map((round) => round.package[name]!)),
-    });
-    console.table(Object.fromEntries(names.map((name) => [name, row(name)])));
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
+/** What hosts and commands cost before and after they work, and what is left of a run. Linux alone. */
+export async function benchStart(args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({ args: [...args], options: OPTIONS });
+  const rounds = Number(values.rounds);
+  console.log(`\nstart, rest and calls, ${rounds} rounds`);
+  // What operators have: the bundle, and not the sources.
+  if (!values.built) await run('npm', ['run', 'build'], { cwd: ROOT });
+  const amounts = { restMs: Number(values.rest) * 1_000, runs: Number(values.runs) };
+  const measured: Awaited<ReturnType<typeof roundOf>>[] = [];
+  // The first fills the cache of compiled code that a machine has after the first use.
+  await roundOf({ restMs: 0, runs: 1 });
+  for (let round = 0; round < rounds; round++) {
+    await untilQuiet(Number(values.patience) * 1_000);
+    measured.push(await roundOf(amounts));
   }
+  const each = (name: keyof (typeof measured)[number]): number[] => measured.map((figures) => figures[name]);
+  const figures: StartFigures = {
+    readyMs: each('readyMs'),
+    memoryMb: each('memoryMb'),
+    ownMemoryMb: each('ownMemoryMb'),
+    restPercent: each('restPercent'),
+    versionMs: each('versionMs'),
+    listMs: each('listMs'),
+    installedMb: [await installedMb()],
+    sqliteBytes: each('sqliteBytes'),
+    postgresLogBytes: [await postgresLogBytes(amounts.runs)],
+  };
+  const report = { ...provenance(), figures };
+  for (const row of startRows(report)) console.log(`  ${row.filter((cell) => cell !== '').join('; ')}`);
+  writeStart(report, values.docs);
+}
+
+interface Amounts {
+  readonly restMs: number;
+  /** Runs by which the size of the database is told. */
+  readonly runs: number;
 }
 
 /** One start on an empty folder, with the cache of compiled code that the command has after its first use. */
-async function roundOf(program: string, cache: string): Promise<Figures> {
-  const folder = mkdtempSync(join(tmpdir(), 'capstan-bench-'));
-  const env = {
-    ...process.env,
-    NODE_COMPILE_CACHE: cache,
-    PORT: '0',
-    CAPSTAN_LOG: 'silent',
-    CAPSTAN_RATE_LIMIT: '1000000',
-    CAPSTAN_DRAIN_MS: '0',
-    CAPSTAN_API_KEYS: JSON.stringify([{ key: KEY, tenant: 'alpha', principal: 'bench', role: 'owner' }]),
-  };
-  const started = performance.now();
-  const child = spawn(process.execPath, [program, 'serve', '--data', folder], {
-    env,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+async function roundOf({ restMs, runs }: Amounts) {
+  const startedAt = performance.now();
+  const host = await startCapstan({ CAPSTAN_CONFORMANCE: '0' });
   try {
-    const url = await listening(child.stdout);
-    const readyMs = performance.now() - started;
-    const readyCpuMs = cpuOfTree(child.pid!);
-    await wait(REST_MS);
-    const restMb = residentMb(child.pid!);
-    const before = cpuOfTree(child.pid!);
-    await wait(REST_MS);
-    const restCpuMs = cpuOfTree(child.pid!) - before;
-    const callEnv = { ...env, CAPSTAN_URL: url, CAPSTAN_KEY: KEY };
-    const versionMs = await timeOf([program, '--version'], callEnv);
-    const listMs = await timeOf([program, 'runs', 'list'], callEnv);
-    const bytes = await bytesPerRun(url, folder);
-    return {
-      'start to ready, ms': readyMs,
-      'start to ready, CPU ms': readyCpuMs,
-      [`memory after ${REST_MS / 1_000} s, MB`]: restMb,
-      [`CPU in ${REST_MS / 1_000} s at rest, ms`]: restCpuMs,
-      'capstan --version, ms': versionMs,
-      'capstan runs list, ms': listMs,
-      'database bytes per one-step run': bytes,
-    };
+    const readyMs = performance.now() - startedAt;
+    await wait(restMs);
+    const restPercent = await restingPercent(host, restMs);
+    const [memoryMb, ownMemoryMb] = memoryOf(host);
+    const [versionMs, listMs] = [await timeOf(host, ['--version']), await timeOf(host, ['runs', 'list'])];
+    return { readyMs, memoryMb, ownMemoryMb, restPercent, versionMs, listMs, sqliteBytes: await runBytes(host, runs) };
   } finally {
-    child.kill('SIGTERM');
-    if (child.exitCode === null) await once(child, 'exit');
-    rmSync(folder, { recursive: true, force: true });
+    await host.stop();
   }
 }
 
-async function listening(output: NodeJS.ReadableStream): Promise<string> {
-  for await (const line of createInterface({ input: output })) {
-    const [, url] = /^listening on (\S+)$/.exec(line) ?? [];
-    if (url) return url;
-  }
-  throw new Error('the host ended before it was listening');
+async function restingPercent({ pid }: BenchServer, ms: number): Promise<number> {
+  const before = cpuOfThreads(pid);
+  await wait(ms);
+  return (cpuOfThreads(pid) - before) / (ms * 10);
 }
 
-/** What a finished run of one node adds to the files of the store. */
-async function bytesPerRun(url: string, folder: string): Promise<number> {
-  const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' };
-  const node = { id: 'n', typeId: 'core.noop', name: 'n', position: { x: 0, y: 0 }, config: {}, inputs: {} };
-  const definition = { id: 'one', name: 'one node', version: '1', nodes: [node], edges: [] };
-  const rest = { triggers: [], variables: [], metadata: {}, settings: {} };
-  const post = (path: string, body: object) =>
-    fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) });
-  const registered = await post('/v1/host/capstan/workflows', { ...definition, ...rest });
-  if (!registered.ok) throw new Error(await registered.text());
+/** The memory of a process, and that part of it which is not the content of files. */
+function memoryOf({ pid }: BenchServer): [all: number, own: number] {
+  const text = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const mb = (name: string): number => (Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)?.[1]) * 1_024) / 1e6;
+  return [mb('VmRSS'), mb('RssAnon')];
+}
+
+async function timeOf({ url }: BenchServer, args: readonly string[]): Promise<number> {
+  const env = { ...process.env, CAPSTAN_URL: url, CAPSTAN_KEY: KEY };
+  const startedAt = performance.now();
+  await run(process.execPath, [COMMAND, ...args], { env });
+  return performance.now() - startedAt;
+}
+
+/** What a run of one node that has ended adds to the pages of the database that are in use. */
+async function runBytes(host: BenchServer, runs: number): Promise<number> {
+  const definition = chain(1);
+  await register(host, [definition]);
+  const { url, folder } = host;
   const before = storedBytes(folder);
-  for (let started = 0; started < RUNS; started += 50) {
-    await Promise.all(Array.from({ length: 50 }, () => post('/v1/runs', { workflowId: 'one' })));
-  }
+  await load({ url, key: KEY, way: 'call', concurrency: 32, runs, workflowId: definition.id });
+  // The audit log is put in order after a moment.
   await wait(1_000);
-  return (storedBytes(folder) - before) / RUNS;
+  return (storedBytes(folder) - before) / runs;
 }
 
-/** The bytes of the pages that are in use. */
 function storedBytes(folder: string): number {
   using database = new DatabaseSync(join(folder, 'capstan.db'), { readOnly: true });
   const pragma = (name: string): number => Number(Object.values(database.prepare(`PRAGMA ${name}`).get()!)[0]);
   return (pragma('page_count') - pragma('freelist_count')) * pragma('page_size');
 }
 
-async function timeOf(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const started = performance.now();
-  await run(process.execPath, [...args], { env });
-  return performance.now() - started;
+async function postgresLogBytes(runs: number): Promise<number> {
+  const postgres = await startPostgres();
+  try {
+    return (await measureWrites(postgres, 'call', runs)).logBytes;
+  } finally {
+    await postgres.stop();
+  }
 }
 
-function residentMb(pid: number): number {
-  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_000;
+/** The package as it is unpacked, and everything that npm installs beside it. */
+async function installedMb(): Promise<number> {
+  const { stdout } = await run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
+    cwd: ROOT,
+    maxBuffer: 2 ** 24,
+  });
+  const [{ unpackedSize }] = JSON.parse(stdout.slice(stdout.indexOf('['))) as [{ unpackedSize: number }];
+  return dependencyFolders(ROOT).reduce((sum, folder) => sum + bytesIn(folder), unpackedSize) / 1e6;
 }
 
 function wait(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
-}
-
-function rounded(values: readonly number[]): number {
-  return Math.round(median(values));
 }

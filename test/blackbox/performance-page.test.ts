@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { GrowthReport } from '../../bench/growth-report.ts';
 import type { PeerReport } from '../../bench/peers.ts';
+import type { StartReport } from '../../bench/start-section.ts';
 import { scratchFolder } from '../support/scratch.ts';
 
 /**
@@ -48,5 +49,16 @@ describe('the harness with peers', () => {
     expect(page).toContain('(performance/growth.svg)');
     expect(page).toMatch(/^\| Capstan, SQLite \|/m);
     expect(readFileSync(join(docs, 'performance/growth.svg'), 'utf8')).toContain('>limit 1.1<');
+  });
+
+  it('measures starts, rests and sizes, and adds them to the page', async () => {
+    const short = ['--rounds', '1', '--rest', '0.1', '--runs', '20', '--patience', '0', '--built', '--docs', docs];
+    await promisify(execFile)(process.execPath, [MAIN, 'start', ...short]);
+    const { figures } = JSON.parse(readFileSync(join(docs, 'performance/start.json'), 'utf8')) as StartReport;
+    for (const values of Object.values(figures)) expect(values).toEqual([expect.any(Number)]);
+    expect(figures.installedMb[0]).toBeGreaterThan(1);
+    const page = readFileSync(join(docs, 'performance.md'), 'utf8');
+    expect(page).toMatch(/^\| `capstan runs list`, ms \| \d+ \| under 150 \|$/m);
+    expect(page).toMatch(/^\| idempotency keys \|/m);
   });
 });

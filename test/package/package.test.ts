@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { VERSION } from '../../src/version.ts';
 import { freshFolder } from '../support/database.ts';
 import { KEYS } from '../support/host.ts';
+import { bytesIn, dependencyFolders } from '../support/installed-size.ts';
 import { type Program, runProgram, spawnHost } from '../support/process.ts';
 import { pagesWith, snippets } from '../support/snippets.ts';
 
@@ -77,14 +78,6 @@ function write(name: string): Program {
   return { path: name, folder: user.path };
 }
 
-/** The bytes of the files of a package, without those of packages that are installed inside of it. */
-function bytesIn(folder: string): number {
-  return readdirSync(folder, { withFileTypes: true })
-    .filter(({ name }) => name !== 'node_modules')
-    .map((entry) => join(folder, entry.name))
-    .reduce((sum, path) => sum + (statSync(path).isDirectory() ? bytesIn(path) : statSync(path).size), 0);
-}
-
 /** Runs the compiler. With one checker it does half of the work: several of them find out the same things each. */
 function tsc(folder: string, ...args: string[]) {
   return run(process.execPath, [join(MODULES, 'typescript', 'bin', 'tsc'), '--checkers', '1', ...args], {
@@ -124,11 +117,7 @@ describe('the package', () => {
 
 describe('an installation', () => {
   it('is small: most packages are inside the program, as far as it uses them', () => {
-    const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as {
-      packages: Record<string, { dev?: boolean; optional?: boolean }>;
-    };
-    const installed = Object.keys(packages).filter((path) => path && !packages[path]!.dev && !packages[path]!.optional);
-    const folders = [...installed.map((path) => join(ROOT, path)), join(user.path, 'node_modules', 'capstan')];
+    const folders = [...dependencyFolders(ROOT), join(user.path, 'node_modules', 'capstan')];
     const bytes = folders.map(bytesIn).reduce((sum, each) => sum + each, 0);
     expect(bytes).toBeLessThan(INSTALLED_BYTES_MAX);
   });

@@ -2,7 +2,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { expressionLanguage } from '../src/engine/expressions/expression.ts';
 import { compilePattern, matchBounded } from '../src/engine/expressions/pattern.ts';
-import { explain } from '../src/http/explain.ts';
+import { explain } from '../src/protocol/format/explain.ts';
 import { WorkflowDefinition } from '../src/protocol/running/workflows.ts';
 import { threadedSchemaValidator } from '../src/runtime/validation/schema-threads.ts';
 import { realClock } from '../src/system/real.ts';

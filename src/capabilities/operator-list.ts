@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox';
-import { Value } from 'typebox/value';
+import { explain } from '../protocol/format/explain.ts';
 
 /** Environment variables by name; undefined where a variable is not set. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -24,9 +24,7 @@ export function readOperatorList<T>(
   const list = parse(text);
   if (!Array.isArray(list)) return { entries: [], problems: [' must be a JSON array.'] };
   const problems = list.flatMap((entry, index) => {
-    const misfits = Value.Errors(schema, entry).map(
-      ({ instancePath, message }) => `${instancePath.replaceAll('/', '.')} ${message}.`,
-    );
+    const misfits = explain(schema, entry).map(({ path, message }) => `${path && `.${path}`} ${message}.`);
     return [...(misfits.length > 0 ? misfits : check(entry as T))].map((problem) => `[${index}]${problem}`);
   });
   const names = (list as readonly Partial<T>[]).map((entry) => entry?.[name]);

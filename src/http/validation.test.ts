@@ -2,11 +2,11 @@ import { Type } from 'typebox';
 import { describe, expect, it } from 'vitest';
 import { edge, node, workflow } from '../../test/support/definitions.ts';
 import type { Refusal } from '../protocol/errors.ts';
+import type { FieldProblem } from '../protocol/format/explain.ts';
 import { Closed, OneOf } from '../protocol/format/schema.ts';
 import { BulkCancelRequest, CreateRunRequest } from '../protocol/running/runs.ts';
 import { WorkflowDefinition } from '../protocol/running/workflows.ts';
 import { envelopeOf } from './answers.ts';
-import type { FieldProblem } from './explain.ts';
 import { validator } from './validation.ts';
 
 const check = validator(WorkflowDefinition, 'body');

@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox';
 import { type Refusal, refuse } from '../protocol/errors.ts';
 import { compiledSchema } from '../protocol/format/compiled-schema.ts';
-import { explain } from './explain.ts';
+import { explain } from '../protocol/format/explain.ts';
 
 /** Refuses a value that does not match the schema. */
 type Validate = (value: unknown) => Refusal | undefined;

@@ -31,11 +31,11 @@ describe('the settings of models', () => {
 
   it.each([
     ['no list', { provider: 'acme' }, / must be a JSON array/],
-    ['a kind that nobody knows', [{ ...acme, kind: 'telepathy' }], /\[0\]\.kind /],
+    ['a kind that nobody knows', [{ ...acme, kind: 'telepathy' }], /\[0\]\.kind must be one of .*anthropic/],
     ['no models', [{ ...acme, models: [] }], /\[0\]\.models /],
     ['an endpoint without an address', [{ ...acme, baseUrl: undefined }], /\[0\]\.baseUrl must be a URL/],
     ['a script that is not named', [{ provider: 'p', kind: 'scripted', models: ['m'] }], /\[0\]\.script /],
-    ['a member that means nothing', [{ ...acme, apiKey: 'x' }], /\[0\]/],
+    ['a member that means nothing', [{ ...acme, apiKey: 'x' }], /\[0\]\.apiKey is not a known member/],
     ['a variable that is not set', [{ ...acme, credentialRef: 'OTHER' }], /\[0\]\.credentialRef .* not set/],
     [
       'a known provider without a key',

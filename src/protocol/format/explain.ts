@@ -1,5 +1,5 @@
-import { compiledSchema } from '../protocol/format/compiled-schema.ts';
-import { canonicalJson, deepEqual, isObject } from '../protocol/format/json.ts';
+import { compiledSchema } from './compiled-schema.ts';
+import { canonicalJson, deepEqual, isObject } from './json.ts';
 
 /** A part of a value that does not match its schema, and why. Values are never repeated: they may be secret. */
 export interface FieldProblem {

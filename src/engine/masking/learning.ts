@@ -1,9 +1,9 @@
 import { isObject, type JsonObject } from '../../protocol/format/json.ts';
-import type { NewEvent } from '../../protocol/running/events.ts';
+import { eventRows } from '../../protocol/running/event-rows.ts';
+import type { EventPayload, EventType, NewEvent } from '../../protocol/running/events.ts';
 import type { Plan } from '../definition/plan.ts';
 import { KnownValues } from './known-values.ts';
 import { hasSensitiveParts, leaksThroughError } from './mask.ts';
-import type { Ports } from './sensitivity.ts';
 
 /** What a run knows to be sensitive before its first event; undefined if its definition marks nothing. */
 export function knownAtStart(plan: Plan, variables: JsonObject, channels: ReadonlyMap<string, unknown>) {
@@ -24,24 +24,39 @@ export function learnValues(run: { known?: KnownValues }, values: KnownValues): 
 
 /** Tracks the sensitive values that an event brings. It is given unmasked. */
 export function learnFromEvent(plan: Plan, known: KnownValues, { type, payload }: Pick<NewEvent, 'type' | 'payload'>) {
-  if (plan.maskingMode === 'passthrough') return;
-  const values: JsonObject = payload;
-  const ports = plan.sensitivePorts.get(String(values.nodeId));
-  if (type === 'variable.changed' && plan.sensitive.has(String(values.name)))
-    known.learn([values.previous, values.next]);
-  else if (type === 'channel.written' && plan.sensitive.has(String(values.channel))) known.learn(values.value);
-  else if (type === 'node.completed' && ports) learnPorts(known, ports, values.outputs);
-  else if ((type === 'interrupt.resolved' || type === 'node.resumed') && ports) {
-    learnPorts(known, ports, isObject(values.resumeValue) ? values.resumeValue : { output: values.resumeValue });
-  } else if ((type === 'node.failed' || type === 'node.retried') && leaksThroughError(plan, values)) {
-    const { message } = (values.error ?? values.lastError) as { message: string };
-    known.learn(message);
-  }
+  if (plan.maskingMode !== 'passthrough') lessonOf(type)?.(plan, known, payload);
 }
 
-function learnPorts(known: KnownValues, ports: Ports, outputs: unknown): void {
-  if (!isObject(outputs)) return;
+type Lesson<T extends EventType> = (plan: Plan, known: KnownValues, payload: EventPayload<T>) => void;
+
+const learnAnswer: Lesson<'interrupt.resolved' | 'node.resumed'> = (plan, known, { nodeId, resumeValue }) =>
+  learnPorts(plan, known, nodeId, isObject(resumeValue) ? resumeValue : { output: resumeValue });
+
+/** The events that bring values from outside the log, and what is sensitive in each. */
+const LESSONS: { readonly [T in EventType]?: Lesson<T> } = {
+  'variable.changed': (plan, known, { name, previous, next }) => {
+    if (plan.sensitive.has(name)) known.learn([previous, next]);
+  },
+  'channel.written': (plan, known, { channel, value }) => {
+    if (plan.sensitive.has(channel)) known.learn(value);
+  },
+  'node.completed': (plan, known, { nodeId, outputs }) => learnPorts(plan, known, nodeId, outputs),
+  'interrupt.resolved': learnAnswer,
+  'node.resumed': learnAnswer,
+  'node.failed': learnError,
+  'node.retried': learnError,
+};
+const lessonOf = eventRows<Lesson<EventType>>(LESSONS);
+
+function learnPorts(plan: Plan, known: KnownValues, nodeId: string | undefined, outputs: unknown): void {
+  const ports = nodeId === undefined ? undefined : plan.sensitivePorts.get(nodeId);
+  if (!ports || !isObject(outputs)) return;
   for (const [port, value] of Object.entries(outputs)) if (ports.has(port)) known.learn(value);
+}
+
+function learnError(plan: Plan, known: KnownValues, payload: EventPayload<'node.failed' | 'node.retried'>): void {
+  const error = 'error' in payload ? payload.error : payload.lastError;
+  if (leaksThroughError(plan, payload)) known.learn(error.message);
 }
 
 /**

@@ -2,8 +2,8 @@
  * `npm run bench` measures the hot paths as ratios within one run: what a machine can do differs, what a design costs
  * does not. `npm run bench -- NAME` measures one of them: a name of `benchmarks`, of `byName` or of `WORKLOADS`. Those of
  * the last two take minutes and run only when they are named. `-- peers` compares with other programs, `-- growth`
- * measures all of `WORKLOADS` and `-- start` what hosts cost before they work; these write docs/performance.md. `-- regression` compares with the limit program alone.
- * `-- freeze`, `-- disk`, `-- backup`, `-- streams` and `-- skew` measure what faults cost.
+ * measures all of `WORKLOADS` and `-- start` what hosts cost before they work; these write docs/performance.md.
+ * `-- regression` compares with the limit program alone. `-- freeze`, `-- disk`, `-- backup`, `-- streams` and `-- skew` measure what faults cost.
  */
 import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';

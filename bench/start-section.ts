@@ -13,7 +13,7 @@ interface Measure {
 const MEASURES = {
   readyMs: { what: 'from the start of a host until it listens, ms', wanted: 700, digits: 0 },
   memoryMb: { what: 'memory of a host at rest, MB', wanted: 110, digits: 0 },
-  ownMemoryMb: { what: 'of it without the program file of Node, MB', digits: 0 },
+  ownMemoryMb: { what: 'of it without files, such as the program of Node, MB', digits: 0 },
   restPercent: { what: 'processor of a host at rest, % of a core', wanted: 0.5, digits: 2 },
   versionMs: { what: '`capstan --version`, ms', wanted: 150, digits: 0 },
   listMs: { what: '`capstan runs list`, ms', wanted: 150, digits: 0 },
@@ -49,7 +49,7 @@ export function startSection(report: StartReport): string[] {
     '',
     '- The bundled program, as the package has it, on SQLite, after its first use on the machine. Medians of the rounds, with',
     '  the least and the most in brackets. MB are millions of bytes.',
-    '- Memory is resident memory. More than half of it is the program file of Node, which its processes share.',
+    '- Memory is resident memory. The program file of Node is a part of it that processes share.',
     `- Machine: ${machine}.`,
     `- Commit ${commit}, ${measuredAt.slice(0, 10)}.`,
     '',

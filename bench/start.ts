@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { parseArgs, promisify } from 'node:util';
+import { isOfTheseSources } from '../bin/sources.js';
 import { bytesIn, dependencyFolders } from '../test/support/installed-size.ts';
 import { chain, register } from './api.ts';
 import { load } from './load.ts';
@@ -20,7 +21,7 @@ const OPTIONS = {
   /** Seconds of rest: the first are for the garbage of the start, the others are measured. */
   rest: { type: 'string', default: '10' },
   runs: { type: 'string', default: '3000' },
-  /** Takes the package as it was built before, if its types are of no interest. */
+  /** Skips the build and measures `dist/` as it is. */
   built: { type: 'boolean', default: false },
   /** The folder that the page is written to, if not that of the repository. */
   docs: { type: 'string' },
@@ -36,6 +37,7 @@ export async function benchStart(args: readonly string[]): Promise<void> {
   console.log(`\nstart, rest and calls, ${rounds} rounds`);
   // What operators have: the bundle, and not the sources.
   if (!values.built) await run('npm', ['run', 'build'], { cwd: ROOT });
+  else if (!isOfTheseSources(ROOT, join(ROOT, 'dist'))) throw new Error('dist/ is older than the sources');
   const amounts = { restMs: Number(values.rest) * 1_000, runs: Number(values.runs) };
   const measured: Awaited<ReturnType<typeof roundOf>>[] = [];
   // The first fills the cache of compiled code that a machine has after the first use.
@@ -63,7 +65,7 @@ export async function benchStart(args: readonly string[]): Promise<void> {
 
 interface Amounts {
   readonly restMs: number;
-  /** Runs by which the size of the database is told. */
+  /** Runs over which the size of the database is averaged. */
   readonly runs: number;
 }
 

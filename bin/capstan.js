@@ -25,15 +25,18 @@ const NEEDED = Number(/\d+/.exec(require('../package.json').engines.node)[0]);
  */
 const GARBAGE_COLLECTION = ['--no-allocation-site-pretenuring', '--memory-reducer-gc-count=0'];
 
+/** The newest Node that is known to have these flags. V8 prints an error for each flag that it does not have. */
+const FLAGS_UNTIL = 26;
 /** How often a command that npm has started looks whether it is still wanted. */
 const LOOK_MS = 1_000;
 
 /** Runs the command on this Node if it is new enough, and otherwise on the one that npm has installed beside it. */
 async function start(args) {
-  // Its names for `npm start` and `npx`.
+  // npm sets this to `start` for `npm start` and to `npx` for `npx`.
   if (['start', 'npx'].includes(process.env.npm_lifecycle_event)) endWithShell();
   if (isNewEnough(process.versions.node)) {
-    for (const flag of GARBAGE_COLLECTION) setFlagsFromString(flag);
+    if (Number.parseInt(process.versions.node, 10) <= FLAGS_UNTIL)
+      for (const flag of GARBAGE_COLLECTION) setFlagsFromString(flag);
     module.enableCompileCache(compileCache());
     await import(pathToFileURL(programPath()).href);
     return;
@@ -48,17 +51,24 @@ async function start(args) {
 }
 
 /**
- * Ends when the shell does that npm runs commands in: npm passes SIGTERM on to the shell, and that to nobody, so whoever
- * stops `npm start` by its process would leave the host behind.
+ * Stops this process when the shell that npm started it in has ended. npm sends SIGTERM to that shell, which does not pass
+ * it on, so the host would be left behind. A signal that comes by itself is enough: a second one would cut the stop short.
  */
 function endWithShell() {
   const shell = process.ppid;
   const look = setInterval(() => {
-    if (process.ppid === shell) return;
-    clearInterval(look);
-    process.kill(process.pid, 'SIGTERM');
+    if (process.ppid !== shell) process.kill(process.pid, 'SIGTERM');
   }, LOOK_MS);
   look.unref();
+  for (const signal of ['SIGTERM', 'SIGINT']) {
+    const onSignal = () => {
+      clearInterval(look);
+      process.off(signal, onSignal);
+      // Nobody else listens: the signal does what it does without a listener.
+      if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
+    };
+    process.on(signal, onSignal);
+  }
 }
 
 /** The bundle; in a checkout whose sources have changed since it was made, the sources. They take three times as long to start. */

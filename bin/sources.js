@@ -15,8 +15,8 @@ export function stateOfSources(root, places = PROGRAM) {
 }
 
 /**
- * A line for each file below a folder, without tests and what was built there, or for a file itself. Every call of the
- * command in a checkout comes by here: plain texts take half of the time that lists of paths do.
+ * A line for each file below a folder, without tests and what was built there, or for a file itself. Every command
+ * in a checkout calls this: joining texts takes half of the time that lists of paths did.
  */
 function describe(root, path, isFolder) {
   if (isFolder) return path.endsWith('/dist') ? '' : describeFolder(root, path);

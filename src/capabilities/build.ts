@@ -13,7 +13,7 @@ import type { Built, Capability, Contributions, Extension, Host } from './capabi
 /** Capabilities of which each gets its needs and settings from the objects that the host passes. */
 export type Mountable<Services extends object, Settings extends object> = Capability<object, Services, Settings>;
 
-/** Everything that the mounted capabilities contribute, collected once and frozen. */
+/** Everything that the mounted capabilities contribute, collected once. */
 export interface Assembly<Services> {
   /** The services by the names of their doors. */
   readonly services: Services;
@@ -36,7 +36,7 @@ export class ContributionView implements Pick<Host, 'extensions' | 'forgetRun' |
     this.#collected = Object.freeze({
       parts,
       extensions: Object.freeze(parts.flatMap(({ extensions = [] }) => extensions)),
-      // Not frozen, as is `reactions`: every append goes through both, and V8 iterates over frozen lists slowly.
+      // `onAppend` and `reactions` are not frozen: every append iterates over both, and V8 is slow at that.
       onAppend: parts.flatMap(({ onAppend = [] }) => onAppend),
       onHint: new Map(parts.flatMap(({ onHint = {} }) => Object.entries(onHint))),
       reactions: parts.flatMap(({ reactions = [] }) => reactions),

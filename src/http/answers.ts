@@ -42,8 +42,8 @@ export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply
     .send(JSON.stringify(envelopeOf(refusal)));
 }
 
-/** Writes the head of an answer that is a JSON value or text, and gives the text to be sent; undefined if it has none. */
-export function payloadOf(reply: FastifyReply, answer: Reply): string | undefined {
+/** Writes the head of an answer that is a JSON value or text, and returns the text to be sent; undefined if it has none. */
+export function encodeAnswer(reply: FastifyReply, answer: Reply): string | undefined {
   writeHead(reply, answer);
   if (answer.text === undefined && answer.body === undefined) return undefined;
   if (!reply.hasHeader('content-type')) reply.type(JSON_TYPE);

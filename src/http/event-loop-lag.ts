@@ -4,20 +4,20 @@ import { Gauge, type Registry } from 'prom-client';
 const LAG_MAX_MICROSECONDS = 3_600_000_000;
 const MICROSECONDS = 1e6;
 
-/** What the gauges say of the delays since they were last read. */
+/** The gauges, by the statistic of the delays since they were last read. */
 const STATISTICS = {
-  min: { help: 'The shortest delay of the event loop', of: (lag) => lag.min },
-  max: { help: 'The longest delay of the event loop', of: (lag) => lag.max },
-  mean: { help: 'The mean delay of the event loop', of: (lag) => lag.mean },
-  stddev: { help: 'The standard deviation of the delays of the event loop', of: (lag) => lag.stddev },
-  p50: { help: 'The 50th percentile of the delays of the event loop', of: (lag) => lag.percentile(50) },
-  p90: { help: 'The 90th percentile of the delays of the event loop', of: (lag) => lag.percentile(90) },
-  p99: { help: 'The 99th percentile of the delays of the event loop', of: (lag) => lag.percentile(99) },
+  min: { help: 'The shortest sampled delay of the event loop', of: (lag) => lag.min },
+  max: { help: 'The longest sampled delay of the event loop', of: (lag) => lag.max },
+  mean: { help: 'The mean sampled delay of the event loop', of: (lag) => lag.mean },
+  stddev: { help: 'The standard deviation of the sampled delays of the event loop', of: (lag) => lag.stddev },
+  p50: { help: 'The 50th percentile of the sampled delays of the event loop', of: (lag) => lag.percentile(50) },
+  p90: { help: 'The 90th percentile of the sampled delays of the event loop', of: (lag) => lag.percentile(90) },
+  p99: { help: 'The 99th percentile of the sampled delays of the event loop', of: (lag) => lag.percentile(99) },
 } as const satisfies Record<string, { help: string; of: (lag: ReturnType<typeof createHistogram>) => number }>;
 
 const nameOf = (statistic: string): string => `capstan_nodejs_eventloop_lag_${statistic}_seconds`;
 
-/** The names of the gauges: those that prom-client has for the same. */
+/** The names of the gauges, which are those of prom-client's own. */
 export const LAG_GAUGES: readonly string[] = Object.keys(STATISTICS).map(nameOf);
 
 /**
@@ -34,7 +34,7 @@ export function lagRecorder(registry: Registry): (lateMs: number) => void {
       collect() {
         if (lag.count === 0) return;
         this.set(of(lag) / MICROSECONDS);
-        // The last one to be read begins anew.
+        // The registry reads gauges in the order of their registration, so the last one resets the histogram for all.
         if (index === length - 1) lag.reset();
       },
     });

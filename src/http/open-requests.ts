@@ -1,4 +1,4 @@
-/** A request from its arrival until its connection is done with it. Few handlers ask for its signal, so it is made then. */
+/** A request that is not over yet. Few handlers ask for its signal, so its AbortController is created for the first. */
 export class OpenRequest {
   /** Its index among all open requests. */
   index = 0;

@@ -7,7 +7,7 @@ import type { Runtime } from '../runtime/runtime.ts';
 import { ownerOf } from '../store/definitions.ts';
 import type { Unit } from '../store/sql.ts';
 import { TemporaryFailure } from '../system/temporary-failure.ts';
-import { envelopeOf, JSON_TYPE, payloadOf, sendRefusal, statusOf, writeHead } from './answers.ts';
+import { encodeAnswer, envelopeOf, JSON_TYPE, sendRefusal, statusOf, writeHead } from './answers.ts';
 import { type Idempotency, isFinal, type KeyedRequest, type Replay, type Ticket } from './idempotency.ts';
 import { routerPath } from './router-path.ts';
 import type { Streams } from './streams.ts';
@@ -57,7 +57,7 @@ function mount(app: FastifyInstance, route: BoundRoute, options: OperationOption
       if ('replay' in answer) return sendReplay(reply, answer);
       if (isRefusal(answer)) return sendRefusal(reply, answer);
       if (answer.stream) return beginStream(request, reply, answer, options);
-      return payloadOf(reply, answer);
+      return encodeAnswer(reply, answer);
     },
   });
 }
@@ -248,7 +248,7 @@ class HandledRequest implements Request {
   }
 }
 
-/** Callers that could see a run before it expired get `run_expired` instead. */
+/** Whether nothing was found. If that is because a run has expired, `expiryOf` has the refusal to be sent instead. */
 function isNotFound(answer: Reply | Refusal | undefined): boolean {
   return isRefusal(answer) && answer.refused === 'not_found';
 }

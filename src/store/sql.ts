@@ -83,6 +83,7 @@ export function insertNew(into: NewRows, params: readonly Param[]): Write {
 }
 
 function insertText(into: NewRows, rows: number): string {
+  if (!Number.isInteger(rows)) throw new Error(`${into.insert} takes ${into.columns} values for each row`);
   const known = insertTexts.get(into)?.get(rows);
   if (known !== undefined) return known;
   const text = `${into.insert} VALUES ${placeholders(rows, into.columns)}`;

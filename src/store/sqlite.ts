@@ -266,7 +266,7 @@ function transact(
   guard.inTransaction();
   const outcomes = applyUnits(connection, units);
   if (outcomes) connection.run(COMMIT);
-  // A disk that is full has ended the transaction already.
+  // A full disk, or a shared insert of a row that exists, has ended the transaction already.
   else if (connection.isInTransaction) connection.run(ROLLBACK);
   return outcomes;
 }

@@ -12,6 +12,8 @@ export interface Clock {
   after(ms: number, action: () => void): Cancel;
   /** Runs an action after the current turn of the event loop, including input that has already arrived. */
   soon(action: () => void): void;
+  /** Milliseconds since some moment, by a clock that nobody sets; where there is none, `now` has to do. */
+  monotonicMs?(): number;
   /** The processor time that this thread has used, in milliseconds, where it is known. */
   processorMs?(): number;
 }
@@ -61,6 +63,7 @@ export class CorrectedClock implements Clock {
   readonly now = (): number => this.#own.now() + this.offsetMs;
   readonly after = (ms: number, action: () => void): Cancel => this.#own.after(ms, action);
   readonly soon = (action: () => void): void => this.#own.soon(action);
+  readonly monotonicMs = (): number => this.#own.monotonicMs?.() ?? this.#own.now();
   readonly processorMs = (): number => this.#own.processorMs?.() ?? this.#own.now();
 
   /** The time before it is put right. */

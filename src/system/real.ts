@@ -14,6 +14,7 @@ export const realClock: Clock = {
   soon(action) {
     setImmediate(action);
   },
+  monotonicMs: () => performance.now(),
   processorMs() {
     const { user, system } = process.threadCpuUsage();
     return (user + system) / 1_000;

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { ManualClock } from '../../test/support/manual-clock.ts';
+import { type Clock, CorrectedClock } from './clock.ts';
 import { Watchdog } from './watchdog.ts';
 
 describe('the watchdog', () => {
-  const watched = () => {
-    const clock = new ManualClock();
-    const watchdog = new Watchdog(clock);
+  const watched = (clock = new ManualClock(), seen: Clock = clock) => {
+    const watchdog = new Watchdog(seen);
     const blocked: [string, number][] = [];
     const late: number[] = [];
     watchdog.start(200, {
@@ -52,5 +52,21 @@ describe('the watchdog', () => {
     watchdog.note('drive');
     clock.advance(130);
     expect(late).toEqual([0, 30]);
+  });
+
+  it('says so too of a tick that a note overtakes', () => {
+    const { clock, watchdog, late } = watched();
+    clock.after(900, () => watchdog.note('drive'));
+    clock.advance(1_400);
+    expect(late).toEqual([400]);
+  });
+
+  it('is not misled by somebody who puts the clock right', () => {
+    const own = new ManualClock();
+    const clock = new CorrectedClock(own);
+    const { blocked, late } = watched(own, clock);
+    clock.offsetMs = 5_000;
+    own.advance(1_000);
+    expect({ blocked, late }).toEqual({ blocked: [], late: [0] });
   });
 });

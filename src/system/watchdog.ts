@@ -2,14 +2,17 @@ import type { Cancel, Clock } from './clock.ts';
 
 /** How often the watchdog looks at the clock by itself. */
 const TICK_MS = 100;
-/** How often it does where nothing was noted since the last time: an idle process should not be woken more often. */
+/**
+ * How often it does where nothing was noted since the last time: an idle process should not be woken more often. What
+ * nobody notes and takes less than this is then found by chance alone.
+ */
 const RESTING_TICK_MS = 1_000;
 
 /** What the watchdog reports to. */
 interface WatchdogListener {
-  /** Something kept the event loop from turning for so long. */
+  /** `ms`: how long the operation kept the event loop from turning. */
   onBlocked(operation: string, ms: number): void;
-  /** The watchdog looked at the clock, so much later than it should have. */
+  /** `lateMs`: how late a timer of the watchdog fired. */
   onTick?(lateMs: number): void;
 }
 
@@ -25,6 +28,7 @@ export class Watchdog {
   #operation: string | undefined;
   #notedAt = 0;
   #tickMs = TICK_MS;
+  #tickDueAt = 0;
   #cancel: Cancel | undefined;
   /** The processor time of the thread at the last tick. */
   #workedAt: number | undefined;
@@ -37,14 +41,17 @@ export class Watchdog {
   note(operation: string): void {
     if (!this.#listener) return;
     this.#turn(operation);
-    if (this.#tickMs === RESTING_TICK_MS) this.#tickAfter(TICK_MS);
+    if (this.#tickMs !== RESTING_TICK_MS) return;
+    // The timer that is replaced here may be overdue.
+    if (this.#now() > this.#tickDueAt) this.#reportLateness();
+    this.#tickAfter(TICK_MS);
   }
 
   /** Starts to report; before that, notes cost nothing. */
   start(thresholdMs: number, listener: WatchdogListener): void {
     this.#thresholdMs = thresholdMs;
     this.#listener = listener;
-    this.#notedAt = this.#clock.now();
+    this.#notedAt = this.#now();
     this.#tick();
   }
 
@@ -71,15 +78,24 @@ export class Watchdog {
   #tickAfter(ms: number): void {
     this.#cancel?.();
     this.#tickMs = ms;
-    const dueAt = this.#clock.now() + ms;
+    this.#tickDueAt = this.#now() + ms;
     this.#cancel = this.#clock.after(ms, () => {
-      this.#listener?.onTick?.(Math.max(0, this.#clock.now() - dueAt));
+      this.#reportLateness();
       this.#tick();
     });
   }
 
+  #reportLateness(): void {
+    this.#listener?.onTick?.(Math.max(0, this.#now() - this.#tickDueAt));
+  }
+
+  /** Not the time of day, which somebody may set or put right meanwhile. */
+  #now(): number {
+    return this.#clock.monotonicMs?.() ?? this.#clock.now();
+  }
+
   #turn(next: string | undefined): void {
-    const now = this.#clock.now();
+    const now = this.#now();
     // Up to a tick may have passed before the operation that blocks.
     const blockedMs = now - this.#notedAt - (this.#operation === undefined ? this.#tickMs : 0);
     if (blockedMs >= this.#thresholdMs) this.#listener?.onBlocked(this.#operation ?? 'other', blockedMs);

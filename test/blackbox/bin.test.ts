@@ -21,6 +21,9 @@ const CALLED_OLD = `data:text/javascript,${encodeURIComponent(
 const folder = freshFolder();
 afterAll(() => folder.remove());
 
+const ENVIRONMENT = { PATH: process.env.PATH ?? '', XDG_CACHE_HOME: join(folder.path, 'cache') };
+const STOP_MAX_MS = 30_000;
+
 interface Ended {
   readonly code: number | null;
   readonly out: string;
@@ -32,8 +35,7 @@ function nodeArguments(root: string, args: readonly string[], isOld: boolean): s
 }
 
 function capstan(root: string, args: readonly string[], { isOld = true, onOut = (_text: string, _pid: number) => {} }) {
-  const env = { PATH: process.env.PATH ?? '', XDG_CACHE_HOME: join(folder.path, 'cache') };
-  const child = spawn(process.execPath, nodeArguments(root, args, isOld), { env, cwd: folder.path });
+  const child = spawn(process.execPath, nodeArguments(root, args, isOld), { env: ENVIRONMENT, cwd: folder.path });
   const ended = { out: '', err: '' };
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     ended.out += text;
@@ -93,19 +95,37 @@ describe('the capstan file', () => {
     expect(code).toBe(0);
   });
 
-  it.each([true, false])('stops a host whose npm was stopped; on an older Node: %s', async (isOld) => {
-    // As npm runs a script: in a shell, which gets the signal and keeps it to itself.
-    const args = ['serve', '--port', '0', '--data', join(folder.path, `of-npm-${isOld}`)];
-    const command = [process.execPath, ...nodeArguments(ROOT, args, isOld)];
-    const env = { PATH: process.env.PATH ?? '', CAPSTAN_DRAIN_MS: '0', npm_lifecycle_event: 'start' };
-    const shell = spawn('sh', ['-c', '"$@"; true', 'sh', ...command], { env, cwd: folder.path });
-    let out = '';
-    shell.stdout.setEncoding('utf8').on('data', (text: string) => {
-      out += text;
-      if (text.includes('listening on')) shell.kill('SIGTERM');
+  describe('started by npm, in a shell', () => {
+    /** The signal goes to the shell, which keeps it to itself, or to everybody in its group. Gives what the host printed. */
+    const stopped = async (isOld: boolean, target: 'shell' | 'group'): Promise<string> => {
+      const data = join(folder.path, `of-npm-${isOld}-${target}`);
+      const args = ['serve', '--port', '0', '--data', data];
+      const command = [process.execPath, ...nodeArguments(ROOT, args, isOld)];
+      // Longer than it takes until the file has seen that the shell is gone.
+      const env = { ...ENVIRONMENT, CAPSTAN_DRAIN_MS: '1500', npm_lifecycle_event: 'start' };
+      const shell = spawn('sh', ['-c', '"$@"; true', 'sh', ...command], { env, cwd: folder.path, detached: true });
+      const pid = target === 'shell' ? shell.pid! : -shell.pid!;
+      let out = '';
+      shell.stdout.setEncoding('utf8').on('data', (text: string) => {
+        out += text;
+        if (text.includes('listening on')) process.kill(pid, 'SIGTERM');
+      });
+      try {
+        // The host has the other end of it.
+        await once(shell.stdout, 'close', { signal: AbortSignal.timeout(STOP_MAX_MS) });
+        return out;
+      } catch (error) {
+        process.kill(-shell.pid!, 'SIGKILL');
+        throw error;
+      }
+    };
+
+    it.each([true, false])('a host stops with the shell; on an older Node: %s', async (isOld) => {
+      expect(await stopped(isOld, 'shell')).toMatch(/"msg":"stopping".*"msg":"stopped"/s);
     });
-    // The host has the other end of it.
-    await once(shell.stdout, 'close');
-    expect(out).toContain('"msg":"stopping"');
+
+    it.each([true, false])('a host that gets the signal too stops gracefully; on an older Node: %s', async (isOld) => {
+      expect(await stopped(isOld, 'group')).toMatch(/"msg":"stopping".*"msg":"stopped"/s);
+    });
   });
 });

@@ -133,6 +133,17 @@ export function storeContract(name: string, open: OpenStore): void {
         expect(await count('runs')).toBe(28);
       });
 
+      it('does not suffer from another in its group that inserts a row which exists', async () => {
+        await commit([insertRun(run('run-1'))]);
+        const units: Unit[] = ['run-0', 'run-1', 'run-2'].map((id) => [
+          insertRun(run(id)),
+          ...insertEvents(id, [event(0)]),
+        ]);
+        const outcomes = await Promise.allSettled(units.map((unit) => store.commit(unit)));
+        expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+        expect([await count('runs'), await count('events')]).toEqual([3, 2]);
+      });
+
       it('gives back the rows that it asked for', async () => {
         await commit([addWork({ workId: 'w', kind: 'k', tenant: 't', dueAt: 0 })]);
         const outcome = await store.commit([claimDue('host-a', 5)]);

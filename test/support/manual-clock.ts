@@ -78,9 +78,7 @@ export class ManualClock implements Clock {
   advance(ms: number): void {
     this.#now += ms;
     const due = [...this.#timers].filter(({ at }) => at <= this.#now).sort((a, b) => a.at - b.at);
-    for (const timer of due) {
-      this.#timers.delete(timer);
-      timer.action();
-    }
+    // One of them may cancel another.
+    for (const timer of due) if (this.#timers.delete(timer)) timer.action();
   }
 }

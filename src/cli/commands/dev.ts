@@ -7,6 +7,7 @@ import { realClock } from '../../system/real.ts';
 import type { CommandSpec, Context } from '../command.ts';
 import { CANNOT_LISTEN, EXIT, type ExitCode, UsageError } from '../exit.ts';
 import { ENVIRONMENT_FILE, environmentOf } from '../project-environment.ts';
+import { onStopSignal } from '../stop-signals.ts';
 import { stringOption } from '../values.ts';
 import { FileWatch } from '../watch-files.ts';
 
@@ -71,7 +72,7 @@ class DevServer {
     this.#context = context;
     this.#args = args;
     this.#environment = environment;
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => this.#stop(signal));
+    onStopSignal(['SIGINT', 'SIGTERM'], (signal) => this.#stop(signal));
   }
 
   /** The exit code, once it was stopped or has no way to start. */

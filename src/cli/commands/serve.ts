@@ -14,6 +14,7 @@ import { realClock, realIds } from '../../system/real.ts';
 import { CANNOT_LISTEN } from '../exit.ts';
 import { startCommand } from '../start-command.ts';
 import { isListenFailure, startFailure } from '../start-failure.ts';
+import { onStopSignal } from '../stop-signals.ts';
 
 /** The tenant that the first start creates. */
 const FIRST_TENANT = 'default';
@@ -166,19 +167,16 @@ async function stop(host: RunningHost, signal: NodeJS.Signals): Promise<void> {
   await host.stop();
 }
 
-/** The first signal stops the host gracefully, a second one exits immediately. */
 function stopOnSignal(host: RunningHost, log: Log, stopCollecting: Cancel): void {
-  let isStopping = false;
-  const onSignal = (signal: NodeJS.Signals): void => {
-    if (isStopping) process.exit(EXIT_FAILED);
-    isStopping = true;
+  onStopSignal(['SIGTERM', 'SIGINT'], (signal) => {
     stopCollecting();
     log.info({ signal }, 'stopping');
-    stop(host, signal).catch((error) => {
-      log.error({ err: error }, 'graceful stop failed');
-      process.exitCode = EXIT_FAILED;
-    });
-  };
-  process.on('SIGTERM', onSignal);
-  process.on('SIGINT', onSignal);
+    stop(host, signal).then(
+      () => log.info({}, 'stopped'),
+      (error) => {
+        log.error({ err: error }, 'graceful stop failed');
+        process.exitCode = EXIT_FAILED;
+      },
+    );
+  });
 }

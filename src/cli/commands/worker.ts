@@ -1,6 +1,7 @@
 import type { CommandSpec } from '../command.ts';
 import { currentLogin } from '../credentials.ts';
 import { EXIT, UsageError } from '../exit.ts';
+import { onStopSignal } from '../stop-signals.ts';
 import { listOption, stringOption } from '../values.ts';
 
 /** `capstan worker`; ends with Ctrl-C or SIGTERM, once the attempts that it has are made. */
@@ -60,6 +61,6 @@ function wholeNumber(flag: string, value: unknown): number | undefined {
 /** Aborts when somebody stops the process. */
 function terminated(): AbortSignal {
   const controller = new AbortController();
-  process.once('SIGTERM', () => controller.abort());
+  onStopSignal(['SIGTERM'], () => controller.abort());
   return controller.signal;
 }

@@ -35,6 +35,6 @@ export class Authenticator {
     return this.#storedKeys.caller(hash);
   }
 
-  /** To be called when a stored key has changed. */
+  /** To be called when a stored key was revoked. */
   readonly forgetKeys = (): void => this.#storedKeys.forget();
 }

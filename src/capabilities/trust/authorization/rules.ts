@@ -91,7 +91,7 @@ export function canReplaceManager(
   return key.role === 'owner' ? other.role === 'owner' : [...other.scopes].includes('keys:manage');
 }
 
-/** Why the holder of a key is not let in now; undefined if nothing is against it. */
+/** Why a key does not let its holder in at a time; undefined if it is valid. */
 export function refusalOf(key: KeyRecord, hash: string, now: number): Refusal | undefined {
   if (!isSameHash(key.hash, hash)) return UNAUTHENTICATED;
   if (isRevoked(key, now)) return refuse('key_revoked', 'This key was revoked.');

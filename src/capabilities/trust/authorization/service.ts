@@ -178,10 +178,7 @@ export class AuthorizationService implements Authorization {
     const { role, scopes, workspace, expiresAt, isTest, person, pool } = record;
     const rights = role === undefined ? { scopes } : { role };
     const made = this.#newKey({ tenant, isTest }, { name, principal, person, pool, workspace, expiresAt, ...rights });
-    const end = changeOf(undefined, [endKeyIn(realm, keyId, graceMs)], {
-      announce: [this.#authenticator.forgetKeys],
-      refusals: { key: OVER },
-    });
+    const end = changeOf(undefined, [endKeyIn(realm, keyId, graceMs)], { refusals: { key: OVER } });
     const details = { newKeyId: made.issued.id, graceMs };
     // The audit log has entries in the order in which they are made: the rotation before the key that it creates.
     const rotated = entryBy(this.#audit, caller.subject, 'key.rotated', keyId, details);

@@ -37,19 +37,19 @@ export class StoredKeys {
   /** The caller that the key with this hash stands for, or why it does not stand for one now. */
   async caller(hash: string): Promise<Caller | Refusal> {
     const now = this.#runtime.clock.now();
-    const { key, caller, readAt } = this.#remembered.get(hash) ?? {};
-    const isFresh = readAt !== undefined && readAt <= now && now - readAt < REMEMBERED_MS;
-    return isFresh ? (refusalOf(key!, hash, now) ?? caller!) : this.#read(hash, now);
+    const known = this.#remembered.get(hash);
+    if (!known || known.readAt > now || now - known.readAt >= REMEMBERED_MS) return this.#read(hash, now);
+    return refusalOf(known.key, hash, now) ?? known.caller;
   }
 
-  /** To be called when a key has changed. If a commit succeeds and nobody learns of it, its key is read again in time. */
+  /** To be called when a key was revoked. A revocation that is not announced takes effect after REMEMBERED_MS. */
   forget(): void {
     this.#remembered = new LruCache(REMEMBERED_MAX);
   }
 
   async #read(hash: string, readAt: number): Promise<Caller | Refusal> {
     const { store } = this.#runtime;
-    // Taken before the read: what was read before a change must not get into the cache that replaces this one.
+    // Taken before the read: a key as it was before its revocation must not get into the cache that replaces this one.
     const remembered = this.#remembered;
     const [row] = await store.read<TimedKeyRow>(findKey(hash));
     if (!row) return UNAUTHENTICATED;

@@ -18,7 +18,7 @@ import { TemporaryFailure } from '../system/temporary-failure.ts';
 import { withoutMessage } from '../system/without-message.ts';
 import type { ChildResult } from './child-request.ts';
 import { childResult, type PreparedChildren } from './children.ts';
-import { EffectCalls, type EffectScope } from './effects/effect-calls.ts';
+import { EffectCalls, type EffectJournal, type EffectScope } from './effects/effect-calls.ts';
 import { LeaseLost } from './effects/ledger.ts';
 import { ModelCalls } from './effects/model-calls.ts';
 import { type Effects, SEAMS, type SeamDrivers } from './effects/seams.ts';
@@ -52,11 +52,9 @@ interface InFlight {
 }
 
 /** How attempts talk to the drive that they belong to. */
-interface AttemptHooks {
+interface AttemptHooks extends EffectJournal {
   /** Receives the messages of attempts, at any time. */
   readonly send: (message: Message) => void;
-  /** Resolves once everything recorded so far is committed; no effect is performed before that. */
-  readonly committed: () => Promise<void>;
   /** The current state of the run. */
   readonly run: () => Run;
 }
@@ -312,7 +310,7 @@ export class Attempts {
       models: this.#models,
       visit,
       signal,
-      committed: this.#hooks.committed,
+      journal: this.#hooks,
       current: this.#hooks.run,
       budget: () => this.#guard.forOutput(),
       emit: (event) => this.#send(scope.node.id, signal, event),

@@ -8,12 +8,14 @@ import { KnownValues } from '../engine/masking/known-values.ts';
 import { learnValues } from '../engine/masking/learning.ts';
 import type { NewEvent } from '../protocol/running/events.ts';
 import { HOST_OWNER } from '../store/definitions.ts';
-import { claimDue, type WorkItem } from '../store/queue.ts';
+import { type EffectRow, findEffect, settleEffect } from '../store/effects.ts';
+import { claimDue, type Lease, type WorkItem } from '../store/queue.ts';
 import { sql } from '../store/sql.ts';
 import { TemporaryFailure } from '../system/temporary-failure.ts';
 import { type CreatedRun, createRun } from './creation.ts';
+import { claimOf, logicalInvocationId } from './effects/ledger.ts';
 import { Journal } from './journal.ts';
-import type { NodeType } from './node-type.ts';
+import { NodeFailure, type NodeType } from './node-type.ts';
 import { type Placement, startRun } from './start-run.ts';
 import { fixedTools } from './tools.ts';
 
@@ -61,19 +63,43 @@ const endless: NodeType = {
   role: 'side-effect',
   run: ({ signal }) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
 };
+/** How often each step happened. */
+const steps = new Map<string, number>();
+/** Performs a step and fails the first time, or performs it twice at once. */
+const stepping: NodeType = {
+  typeId: 'test.stepping',
+  description: 'For tests.',
+  role: 'side-effect',
+  run: async ({ attempt, effects, runId, node: { id: nodeId } }) => {
+    const perform = async () => {
+      const times = (steps.get(runId) ?? 0) + 1;
+      steps.set(runId, times);
+      return times;
+    };
+    const times = await effects.step({ name: nodeId, perform });
+    if (attempt === 0 && nodeId === 'fails') throw new NodeFailure({ code: 'again', message: 'Once more.' });
+    return { done: { outputs: { times } } };
+  },
+};
 /** Longer than it takes until the run is looked for, and with as much again still within the lease. */
 const LIMIT_MS = 4_000;
 const seen = new Map<string, string[]>();
+/** What was committed, as text. */
+const units: string[] = [];
 /** Commits of what a node says wait for this. */
 const said = Promise.withResolvers<void>();
+/** The commit of the start of the node `waits` does. */
+const mayStart = Promise.withResolvers<void>();
 const { host, store, clock, close } = await openServiceHost({
   beforeCommit: async (unit) => {
     const text = JSON.stringify(unit);
+    units.push(text);
     if (text.includes('log.appended')) await said.promise;
+    if (text.includes('waits') && text.includes('node.started')) await mayStart.promise;
     // The store takes longer for the start of the node than the run may take.
     if (text.includes('test.endless') && text.includes('node.started')) clock.advance(2 * LIMIT_MS);
   },
-  nodes: [touch, postponed, slow, endless],
+  nodes: [touch, postponed, slow, endless, stepping],
   contributed: {
     tools: [
       fixedTools('test', [
@@ -128,6 +154,10 @@ async function stored(placement: Placement, of = definition): Promise<CreatedRun
   return created;
 }
 
+function leaseOf({ work_id: workId, epoch }: WorkItem): Lease {
+  return { workId, owner: 'host-2', epoch };
+}
+
 const started: NewEvent = {
   type: 'node.started',
   nodeId: 'a',
@@ -135,11 +165,45 @@ const started: NewEvent = {
 };
 
 describe('a journal', () => {
+  const EFFECT = { tenant: 'alpha', nodeId: 'a', ordinal: 0, providerKey: 'step:x' };
+
+  /** A journal of a run whose effect is claimed. */
+  async function journalWithEffect() {
+    const { held } = await stored('queued');
+    const { runId } = held.run.facts;
+    const outcome = await store.commit([claimDue('host-2', 1)]);
+    const [item] = (outcome.committed ? outcome.rows[0] : []) as unknown as WorkItem[];
+    const effect = { ...EFFECT, runId };
+    await store.commit([claimOf(effect)]);
+    const effectId = logicalInvocationId(effect);
+    const settled = (result: string) => settleEffect('alpha', effectId, 'done', JSON.stringify(result));
+    const recorded = async () => (await store.read<EffectRow>(findEffect('alpha', effectId)))[0]!.outcome;
+    return { journal: new Journal(runtime, leaseOf(item!), held), item: item!, settled, recorded };
+  }
+
+  it('stores the outcome of an effect even if what its node recorded is refused', async () => {
+    const { journal, item, settled, recorded } = await journalWithEffect();
+    journal.record([started]);
+    journal.recordOutcome('a', settled('done'));
+    expect(journal.isWritten).toBe(false);
+    expect(await journal.commit({ releaseUntil: null, wakes: item.wakes - 1 })).toBe(false);
+    expect([await recorded(), journal.isSettled]).toEqual(['"done"', true]);
+  });
+
+  it('has a node called again whose effect has got another outcome', async () => {
+    const { journal, settled, recorded } = await journalWithEffect();
+    await store.commit([settled('first')]);
+    journal.recordOutcome('a', settled('second'));
+    expect(await journal.commit('hold')).toBe(false);
+    expect(await journal.catchUp()).toEqual(['a']);
+    expect([await recorded(), journal.isWritten]).toEqual(['"first"', true]);
+  });
+
   it('forgets what a release did not commit because the run was woken meanwhile', async () => {
     const { held } = await stored('queued');
     const outcome = await store.commit([claimDue('host-2', 1)]);
     const [item] = (outcome.committed ? outcome.rows[0] : []) as unknown as WorkItem[];
-    const journal = new Journal(runtime, { workId: item!.work_id, owner: 'host-2', epoch: item!.epoch }, held);
+    const journal = new Journal(runtime, leaseOf(item!), held);
     journal.record([started]);
     expect(await journal.commit({ releaseUntil: null, wakes: item!.wakes - 1 })).toBe(false);
     expect(await journal.catchUp()).toEqual(['a']);
@@ -172,6 +236,49 @@ describe('an effect', () => {
     said.resolve();
     while (!(await typesOf(runId)).includes('run.completed')) await new Promise<void>((resolve) => clock.soon(resolve));
     expect(seen.get(runId)).toEqual(['run.started', 'node.started', 'log.appended']);
+  });
+});
+
+describe('an effect', () => {
+  const begin = async (nodeId: string): Promise<string> => {
+    const definition = workflow([
+      node(nodeId, 'test.stepping', { settings: { retry: { maxRetries: 1, delayMs: 0 } } }),
+    ]);
+    await registerShared(runtime, definition);
+    const { held } = await stored('queued', definition);
+    clock.advance(1_000);
+    return held.run.facts.runId;
+  };
+  const ended = async (runId: string): Promise<string[]> => {
+    while (!(await typesOf(runId)).includes('run.completed')) await new Promise<void>((resolve) => clock.soon(resolve));
+    return typesOf(runId);
+  };
+
+  it('is not repeated by an attempt that follows before its outcome is committed', async () => {
+    const runId = await begin('fails');
+    const types = await ended(runId);
+    expect(types.filter((type) => type === 'node.started')).toHaveLength(2);
+    expect(steps.get(runId)).toBe(1);
+  });
+
+  it('waits until the start of its node is committed, although it is claimed', async () => {
+    const runId = await begin('waits');
+    const isClaimed = (): boolean => units.some((text) => text.includes(runId) && text.includes('INSERT INTO effects'));
+    while (!isClaimed()) await new Promise<void>((resolve) => clock.soon(resolve));
+    for (let turn = 0; turn < TURNS; turn++) await new Promise<void>((resolve) => clock.soon(resolve));
+    expect(steps.has(runId)).toBe(false);
+    mayStart.resolve();
+    await ended(runId);
+    expect(steps.get(runId)).toBe(1);
+  });
+
+  it('has its outcome in the unit of what its node records next', async () => {
+    const runId = await begin('ends');
+    await ended(runId);
+    const texts = units.filter((text) => text.includes(runId));
+    const [end] = texts.filter((text) => text.includes('node.completed'));
+    expect(end).toMatch(/UPDATE effects SET state/);
+    expect(texts.filter((text) => text.includes('UPDATE effects'))).toEqual([end]);
   });
 });
 

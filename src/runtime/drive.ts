@@ -8,6 +8,7 @@ import { type Fork, isChildSlotTaken, isTerminal, type Run } from '../engine/run
 import type { RunError } from '../protocol/errors.ts';
 import { deepEqual } from '../protocol/format/json.ts';
 import { type Lease, readWorkItem } from '../store/queue.ts';
+import type { Write } from '../store/sql.ts';
 import { Attempts, type Message } from './attempts.ts';
 import type { ChildRequest, ChildResult } from './child-request.ts';
 import { type PreparedChildren, prepareChildren, RefusedHandoff, readChildUpdates } from './children.ts';
@@ -22,6 +23,7 @@ import { isPure, type NodeType, type Outcome } from './node-type.ts';
 import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
 import type { Placement } from './start-run.ts';
+import { WakeSignal } from './wake-signal.ts';
 
 /** Nodes of one run that execute concurrently in one process. */
 const CONCURRENT_NODES_MAX = 8;
@@ -91,7 +93,7 @@ export class Drive {
   /** Set on replays only: the rest of the source's log. */
   #history: SourceHistory | undefined;
   #replayer: Replayer | undefined;
-  #onSignal: (() => void) | undefined;
+  readonly #signal: WakeSignal;
 
   constructor(runtime: Runtime, options: DriveOptions) {
     this.#runtime = runtime;
@@ -99,14 +101,17 @@ export class Drive {
     this.#wakes = options.wakes;
     // The first death only made the run a suspect: others were executing too.
     this.#strikes = Math.max(0, options.strikes - 1);
+    this.#signal = new WakeSignal(runtime.clock);
     this.#journal = new Journal(runtime, options.lease, options.held);
     this.#woken = this.#run.nodes.some(({ status }) => status === 'waiting');
     this.#attempts = new Attempts(runtime, options.lease, {
       send: (message) => {
         this.#inbox.push(message);
-        this.#signal();
+        this.#signal.give();
       },
       committed: () => this.#committed(),
+      isSettled: () => this.#journal.isSettled,
+      recordOutcome: (nodeId, outcome) => this.#recordOutcome(nodeId, outcome),
       run: () => this.#run,
     });
   }
@@ -118,7 +123,7 @@ export class Drive {
   /** Called when another writer appended to the run, or a child of it ended. */
   wake(): void {
     this.#woken = true;
-    this.#signal();
+    this.#signal.give();
   }
 
   /** Starts no more nodes and releases the run once running attempts have ended; with `cut` they are aborted. */
@@ -126,7 +131,7 @@ export class Drive {
     this.#stopping = true;
     this.#replayer?.stop();
     if (cut) this.#attempts.abortAll();
-    this.#signal();
+    this.#signal.give();
   }
 
   /** Resolves with the time at which the run is due again, once it is released. */
@@ -141,6 +146,7 @@ export class Drive {
     } finally {
       this.#attempts.abortAll();
       for (const { reject } of this.#commitWaiters) reject(new LeaseLost('the run is no longer driven here'));
+      await this.#journal.storeLateOutcomes();
     }
   }
 
@@ -411,31 +417,27 @@ export class Drive {
   }
 
   #waitForSignal(): Promise<void> {
-    const { clock } = this.#runtime;
     const due = this.#stopping ? null : this.#due();
     // What was due in the last step could not be done then; only a message or a wake-up can change that. The commit
     // since then took its time: what has become due meanwhile is done in the next step.
     const isToCome = due !== null && due > this.#steppedAt;
-    return new Promise((resolve) => {
-      const cancel = isToCome ? clock.after(Math.max(0, due - clock.now()), () => this.#signal()) : () => {};
-      this.#onSignal = () => {
-        cancel();
-        this.#onSignal = undefined;
-        resolve();
-      };
-      if (this.#inbox.length > 0 || this.#commitWaiters.length > 0) this.#signal();
-    });
+    const signalled = this.#signal.wait(isToCome ? due : null);
+    const hasWork = this.#inbox.length > 0 || this.#commitWaiters.length > 0 || !this.#journal.isSettled;
+    if (hasWork) this.#signal.give();
+    return signalled;
   }
 
-  #signal(): void {
-    this.#onSignal?.();
+  /** A node that ends with the outcome of its effect does so within this turn: then one commit has both. */
+  #recordOutcome(nodeId: string, outcome: Write): void {
+    this.#journal.recordOutcome(nodeId, outcome);
+    this.#runtime.clock.soon(this.#signal.give);
   }
 
   #committed(): Promise<void> {
     if (this.#journal.isWritten && this.#inbox.length === 0) return Promise.resolve();
     return new Promise((resolve, reject) => {
       this.#commitWaiters.push({ resolve, reject });
-      this.#signal();
+      this.#signal.give();
     });
   }
 }

@@ -9,6 +9,7 @@ import { recordAndApply } from './append.ts';
 import { Attempts } from './attempts.ts';
 import { type Change, withResult } from './change.ts';
 import type { CreatedRun } from './creation.ts';
+import { WITHOUT_OUTCOMES } from './effects/effect-calls.ts';
 import { LeaseLost } from './effects/ledger.ts';
 import { nodeTypeIn } from './handoff-gate.ts';
 import { nodeStartEvents } from './node-start.ts';
@@ -72,6 +73,7 @@ export class FirstSteps {
     return new Attempts(this.#runtime, lease, {
       send: () => {},
       committed: () => Promise.reject(new LeaseLost('the run is not stored yet')),
+      ...WITHOUT_OUTCOMES,
       run: () => held.run,
     });
   }

@@ -1,7 +1,7 @@
 import { learnValues } from '../engine/masking/learning.ts';
 import type { NewEvent, RunEvent } from '../protocol/running/events.ts';
 import { finishWork, guardLease, type Lease, releaseLease } from '../store/queue.ts';
-import type { Unit } from '../store/sql.ts';
+import type { Unit, Write } from '../store/sql.ts';
 import { sha256Hex } from '../system/digest.ts';
 import { announce, appendWrites, positionOf, type RunPosition, recordAndApply } from './append.ts';
 import { and, type Change, changeOf, commitOnce } from './change.ts';
@@ -27,6 +27,7 @@ interface RecordOptions {
  * J1. No reader sees an event before it is committed.
  * J2. A commit expects the lease and the sequence that it builds on, and fails without them.
  * J3. After a failed commit the state in memory is discarded, and the run is folded from the log again.
+ * J4. The outcome of an effect is committed before, or together with, everything that its node records afterwards.
  */
 export class Journal {
   readonly #runtime: Runtime;
@@ -36,10 +37,12 @@ export class Journal {
   #stored: RunPosition;
   #pending: Recorded[] = [];
   #changes: Change<unknown>[] = [];
+  /** Outcomes of effects that are not committed yet, with their nodes. */
+  readonly #outcomes: { readonly nodeId: string; readonly write: Write }[] = [];
   /** A commit failed, so the run in memory contains events that are not in the log. */
   #isStale = false;
-  /** Nodes of which events were discarded. */
-  #nodesWithLostEvents = new Set<string>();
+  /** Nodes of which events were discarded, or whose effect has another outcome than the one they got. */
+  #nodesToRepeat = new Set<string>();
 
   constructor(runtime: Runtime, lease: Lease, held: HeldRun) {
     this.#runtime = runtime;
@@ -56,9 +59,14 @@ export class Journal {
     return this.#pending.length;
   }
 
-  /** Whether every recorded event is committed. */
+  /** Whether everything that was recorded is committed. */
   get isWritten(): boolean {
-    return this.#stored.sequence === this.#held.run.sequence;
+    return this.#stored.sequence === this.#held.run.sequence && this.isSettled;
+  }
+
+  /** Whether every outcome is committed. */
+  get isSettled(): boolean {
+    return this.#outcomes.length === 0;
   }
 
   /** Applies events to the run and adds them to the next commit, with a change that belongs to them. */
@@ -69,24 +77,52 @@ export class Journal {
     return recorded.map(({ event }) => event);
   }
 
+  /** Adds the outcome of an effect to the next commit. */
+  recordOutcome(nodeId: string, write: Write): void {
+    this.#outcomes.push({ nodeId, write });
+  }
+
   /** Commits the pending events; false after a conflict with another writer or a wake-up, which `catchUp` resolves. */
   async commit(move: LeaseMove): Promise<boolean> {
     const pending = this.#pending;
     const changes = this.#changes;
-    if (pending.length === 0 && move === 'hold') return true;
+    const outcomes = this.#outcomes.map(({ write }) => write);
+    if (pending.length === 0 && outcomes.length === 0 && move === 'hold') return true;
     this.#pending = [];
     this.#changes = [];
-    const append = changeOf(undefined, [...this.#leaseWrites(move, pending), ...this.#eventWrites(pending)], {
-      announce: [() => this.#committed(pending)],
-    });
+    const writes = [...this.#leaseWrites(move, pending), ...outcomes, ...this.#eventWrites(pending)];
+    const append = changeOf(undefined, writes, { announce: [() => this.#committed(pending, outcomes.length)] });
     const { store } = this.#runtime;
     const failed = await commitOnce(store, and(append, ...changes), this.#held.identity.subject.tenant);
     if (failed === undefined) return true;
     this.#discard(pending);
+    await this.#storeOutcomes();
     return this.#conflict(failed, move);
   }
 
-  #committed(pending: readonly Recorded[]): void {
+  /** Stores outcomes that arrived after the last commit. One that is lost costs what a crash would: it happens again. */
+  async storeLateOutcomes(): Promise<void> {
+    try {
+      await this.#storeOutcomes();
+    } catch (error) {
+      const { runId } = this.#held.run.facts;
+      this.#runtime.log.warn({ runId, err: error }, 'the outcome of an effect could not be stored; it may be repeated');
+    }
+  }
+
+  /** Commits outcomes by themselves. A node whose effect has another one already has to be called again, to get that. */
+  async #storeOutcomes(): Promise<void> {
+    const outcomes = [...this.#outcomes];
+    const store = async ({ nodeId, write }: (typeof outcomes)[number]): Promise<void> => {
+      const failed = await commitOnce(this.#runtime.store, changeOf(undefined, [write]));
+      if (failed !== undefined) this.#nodesToRepeat.add(nodeId);
+    };
+    await Promise.all(outcomes.map(store));
+    this.#outcomes.splice(0, outcomes.length);
+  }
+
+  #committed(pending: readonly Recorded[], outcomes: number): void {
+    this.#outcomes.splice(0, outcomes);
     const before = this.#stored;
     this.#stored = positionOf(this.#held.run);
     if (pending.length > 0) announce(this.#runtime, this.#held, pending, before);
@@ -94,7 +130,7 @@ export class Journal {
 
   /**
    * Folds the run from the log again if another writer appended to it or a commit failed. Returns the ids of the nodes
-   * of which events were discarded: their attempts must be repeated.
+   * that must be called again.
    */
   async catchUp(): Promise<readonly string[]> {
     const { identity, run } = this.#held;
@@ -109,13 +145,13 @@ export class Journal {
     if (run.known) learnValues(this.#held.run, run.known);
     this.#stored = positionOf(this.#held.run);
     this.#isStale = false;
-    const nodeIds = [...this.#nodesWithLostEvents];
-    this.#nodesWithLostEvents = new Set();
+    const nodeIds = [...this.#nodesToRepeat];
+    this.#nodesToRepeat = new Set();
     return nodeIds;
   }
 
   #discard(recorded: readonly Recorded[]): void {
-    for (const { event } of recorded) if (event.nodeId !== undefined) this.#nodesWithLostEvents.add(event.nodeId);
+    for (const { event } of recorded) if (event.nodeId !== undefined) this.#nodesToRepeat.add(event.nodeId);
   }
 
   #leaseWrites(move: LeaseMove, pending: readonly Recorded[]): Unit {

@@ -45,7 +45,7 @@ export interface SimHostOptions {
   readonly world: World;
   readonly store: FaultyStore;
   readonly ids: Ids;
-  /** Performs the effect of `core.conformance.side-effect`. */
+  /** Performs the effects of `core.conformance.side-effect` and `sim.steps`. */
   readonly probe: (effectId: string) => Promise<unknown>;
   /** Where there is a way out, webhooks are delivered to. */
   readonly egress?: Egress;
@@ -109,7 +109,7 @@ export function createSimHost(options: SimHostOptions) {
     log: { debug: () => {}, info: () => {}, warn: () => {}, error: failOnBug },
     egress: egress ?? createEgress({ clock, allowLoopback: false }),
     schemas: localSchemaValidator(),
-    nodes: simCatalog(world),
+    nodes: simCatalog(world, probe),
     limits: SETTINGS,
     contributed: contributions,
   });
@@ -167,7 +167,7 @@ function failOnBug(fields: object, message: string): void {
   if (error && error.name !== 'StoreFailure') throw new Error(`${message}: ${error.stack}`);
 }
 
-function simCatalog(world: World): NodeType[] {
+function simCatalog(world: World, probe: SimHostOptions['probe']): NodeType[] {
   return [
     ...NODES,
     ...INTERRUPT_NODES,
@@ -182,6 +182,18 @@ function simCatalog(world: World): NodeType[] {
       run: ({ attempt }) => {
         if (attempt < 3 && world.random.chance(0.6)) throw new NodeFailure({ code: 'flaky', message: 'not this time' });
         return { done: { outputs: { attempt } } };
+      },
+    },
+    {
+      typeId: 'sim.steps',
+      description: 'For tests.',
+      role: 'side-effect',
+      run: async ({ attempt, effects }) => {
+        const perform = ({ idempotencyKey }: { readonly idempotencyKey: string }) => probe(idempotencyKey);
+        const one = await effects.step({ name: 'one', perform });
+        const [two, three] = await Promise.all(['two', 'three'].map((name) => effects.step({ name, perform })));
+        if (attempt < 3 && world.random.chance(0.5)) throw new NodeFailure({ code: 'flaky', message: 'not this time' });
+        return { done: { outputs: { one, two, three } } };
       },
     },
     {

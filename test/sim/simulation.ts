@@ -157,13 +157,13 @@ class Day {
   }
 
   /** The outside world: slow, and now and then it does as told and cannot say so. */
-  async #fire(effectId: string): Promise<{ effectId: string }> {
+  async #fire(effectId: string): Promise<{ effectId: string; firing: number }> {
     const { random } = this.#world;
     await this.#mustBeOnRecord(effectId);
     await this.#world.sleep(random.between(0, 1_500));
-    this.#firings.push({ effectId, at: this.#world.now() });
+    const firing = this.#firings.push({ effectId, at: this.#world.now() });
     if (this.#isStorm && random.chance(0.1)) throw new Error('the line went dead');
-    return { effectId };
+    return { effectId, firing };
   }
 
   /** No effect happens before the log says that its node has started. */
@@ -348,6 +348,7 @@ class Day {
       this.#must(new Set(nodes).size === nodes.length, say(`a node has ${type} twice`));
     }
     await this.#judgeFold(row, events, say);
+    await this.#judgeSteps(row, events, say);
     const problems = [
       ...this.#receivers.problemsWith(row.run_id, events),
       ...this.#answers.problemsWith(row.run_id, events),
@@ -373,6 +374,20 @@ class Day {
     this.#must(run.ended !== 'cancelled' || !children.some(outlives), say('a child outlived its cancelled parent'));
     const left = { row, run, events, children, now: this.#world.now() };
     for (const problem of await problemsWithWaiting(this.#store, left)) this.#must(false, say(problem));
+  }
+
+  /** What a node has made of its effects is what the ledger has of them, however often they happened. */
+  async #judgeSteps({ run_id }: RunRow, events: readonly RunEvent[], say: (what: string) => string): Promise<void> {
+    const completed = events.find(({ type, nodeId }) => type === 'node.completed' && nodeId === 'steps');
+    if (!completed) return;
+    const effects = await this.#all<{ provider_key: string; outcome: string | null }>(
+      `SELECT provider_key, outcome FROM effects WHERE run_id = '${run_id}'`,
+    );
+    const ledger = effects.map(({ provider_key, outcome }) => [provider_key.slice('step:'.length), outcome] as const);
+    const { outputs } = completed.payload as { outputs: Record<string, unknown> };
+    for (const [name, outcome] of ledger)
+      this.#must(outcome === JSON.stringify(outputs[name]), say(`step ${name} is ${outcome} in the ledger`));
+    this.#must(ledger.length === Object.keys(outputs).length, say('a step is not in the ledger'));
   }
 
   /** Once an effect has an outcome it does not happen again. */

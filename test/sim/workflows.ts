@@ -55,6 +55,14 @@ export const WORKFLOWS: readonly WorkflowDefinition[] = [
     [['flaky', 'after']],
   ),
   workflow('effects', effects, line(effects), { settings: { maxRetries: 6 } }),
+  workflow(
+    'steps',
+    [
+      node('steps', 'sim.steps', {}, { settings: { retry: { maxRetries: 8, delayMs: 1 } } }),
+      node('after', 'core.noop'),
+    ],
+    [['steps', 'after']],
+  ),
   workflow('slow', [node('slow', 'sim.slow', { ms: 4_000 }), node('after', 'core.noop')], [['slow', 'after']]),
   workflow(
     'diamond',

@@ -4,6 +4,7 @@ import { isTerminal, type Run } from '../../engine/run/run.ts';
 import type { NewEvent } from '../../protocol/running/events.ts';
 import type { WorkflowNode } from '../../protocol/running/workflows.ts';
 import type { Lease } from '../../store/queue.ts';
+import type { Write } from '../../store/sql.ts';
 import { NodeFailure } from '../node-failure.ts';
 import type { Runtime } from '../runtime.ts';
 import { EFFECTS_PER_VISIT, type IntendedEffect, namedEffect, performOnce } from './ledger.ts';
@@ -24,6 +25,24 @@ export interface EffectScope {
   readonly attempt: number;
 }
 
+/** What the effects of a node need of the run that it belongs to. */
+export interface EffectJournal {
+  /** Resolves once everything recorded so far is committed; no effect is performed before that. */
+  committed(): Promise<void>;
+  /** Whether no outcome waits for a commit. */
+  isSettled(): boolean;
+  /** Adds the outcome of an effect of a node to the next commit. */
+  recordOutcome(nodeId: string, outcome: Write): void;
+}
+
+/** For attempts that get to no effect: those of a replay, and those at nodes of a run that is not stored. */
+export const WITHOUT_OUTCOMES: Pick<EffectJournal, 'isSettled' | 'recordOutcome'> = {
+  isSettled: () => true,
+  recordOutcome: (nodeId) => {
+    throw new Error(`node ${nodeId} has performed an effect where none can be recorded`);
+  },
+};
+
 /** What the effects of a call are performed with. */
 interface EffectOptions {
   readonly runtime: Pick<Runtime, 'store' | 'tracing'>;
@@ -33,8 +52,7 @@ interface EffectOptions {
   /** How often a loop has come back to the node. */
   readonly visit: number;
   readonly signal: AbortSignal;
-  /** Resolves once everything recorded so far is committed; no effect is performed before that. */
-  readonly committed: () => Promise<void>;
+  readonly journal: EffectJournal;
   /** The current state of the run. */
   readonly current: () => Run;
   readonly budget: () => OutputBudget;
@@ -60,9 +78,10 @@ export class EffectCalls implements Effects {
   }
 
   async model(request: SeamRequest<'model'>): Promise<ModelResult> {
-    const { models, committed, emit } = this.#options;
+    const { models, journal, emit } = this.#options;
     const perform = this.#prepare('model', request);
-    const call = { nodeId: this.#scope.node.id, place: this.#modelCalls, written: committed, perform, say: emit };
+    const written = (): Promise<void> => journal.committed();
+    const call = { nodeId: this.#scope.node.id, place: this.#modelCalls, written, perform, say: emit };
     const result = await models.call(call);
     this.#modelCalls++;
     return result;
@@ -70,7 +89,7 @@ export class EffectCalls implements Effects {
 
   async tool(request: SeamRequest<'tool'>): Promise<SeamResult<'tool'>> {
     const perform = this.#prepare('tool', request);
-    await this.#options.committed();
+    await this.#options.journal.committed();
     checkTools(this.#options.current());
     return perform();
   }
@@ -116,26 +135,34 @@ export class EffectCalls implements Effects {
   }
 
   async #afterCommit<S extends SeamName>(seam: S, asked: SeamRequest<S>): Promise<SeamResult<S>> {
+    const { journal } = this.#options;
     const perform = this.#prepare(seam, asked);
-    await this.#options.committed();
-    return perform();
+    // An outcome that is not stored yet may be one of this effect, from an attempt before: the claim must not overtake it.
+    if (!journal.isSettled()) await journal.committed();
+    return perform({}, journal.committed());
   }
 
   /** Numbers an effect now; the function performs it, unless an earlier attempt has. */
-  #prepare<S extends SeamName>(seam: S, asked: SeamRequest<S>): (more?: object) => Promise<SeamResult<S>> {
-    const { runtime, lease, seams, signal, current, budget } = this.#options;
+  #prepare<S extends SeamName>(
+    seam: S,
+    asked: SeamRequest<S>,
+  ): (more?: object, committed?: Promise<void>) => Promise<SeamResult<S>> {
+    const { runtime, lease, journal, seams, signal, current, budget } = this.#options;
     const { tenant, workspace, run, node, attempt } = this.#scope;
     const { known } = current();
     const request = known && READABLE_SEAMS.has(seam) ? known.mask(asked) : asked;
     const place = { tenant, runId: run.facts.runId, nodeId: node.id };
     const effect = { ...place, ...this.#identify(seam, asked) };
-    const fire = seams[seam];
-    return (more = {}) =>
-      performOnce(runtime.store, lease, effect, signal, (effectId) => {
+    const drive = seams[seam];
+    const recordOutcome = (outcome: Write): void => journal.recordOutcome(node.id, outcome);
+    return (more = {}, committed) => {
+      const fire = (effectId: string): Promise<SeamResult<S>> => {
         const { headers: trace, observe } = traceEffect(runtime, { run, node, attempt, seam, request, effectId });
         const firing = { ...place, workspace, effectId, signal, trace, budget: budget(), ...more };
-        return observe ? observe(() => fire(request, firing)) : fire(request, firing);
-      });
+        return observe ? observe(() => drive(request, firing)) : drive(request, firing);
+      };
+      return performOnce({ store: runtime.store, lease, recordOutcome }, effect, { signal, committed, fire });
+    };
   }
 
   #identify(seam: SeamName, asked: unknown): Pick<IntendedEffect, 'ordinal' | 'providerKey'> {

@@ -72,7 +72,7 @@ describe('an effect', () => {
     ['nobody', { workId: 'run-gone', owner: 'host-a', epoch: FIRST_EPOCH }],
   ])('is not begun under the lease of %s', async (_whose, lease) => {
     let fired = 0;
-    const attempt = performOnce(store, lease, effect, ongoing, async () => ++fired);
+    const attempt = performOnce({ store, lease }, effect, { signal: ongoing, fire: async () => ++fired });
     await expect(attempt).rejects.toBeInstanceOf(LeaseLost);
     expect(fired).toBe(0);
     expect(await store.read(findEffect('alpha', logicalInvocationId(effect)))).toEqual([]);
@@ -82,7 +82,11 @@ describe('an effect', () => {
     const lease = { workId: 'run-2', owner: 'host-a', epoch: FIRST_EPOCH };
     let fired = 0;
     const attempt = () =>
-      performOnce(store, lease, { ...effect, runId: 'run-2' }, ongoing, async () => ({ count: ++fired }));
+      performOnce(
+        { store, lease },
+        { ...effect, runId: 'run-2' },
+        { signal: ongoing, fire: async () => ({ count: ++fired }) },
+      );
     expect([await attempt(), await attempt()]).toEqual([{ count: 1 }, { count: 1 }]);
   });
 
@@ -90,12 +94,13 @@ describe('an effect', () => {
     const lease = { workId: 'run-2', owner: 'host-a', epoch: FIRST_EPOCH };
     const failing = async (ordinal: number, isAborted: boolean) => {
       const attempt = new AbortController();
-      const failed = performOnce(store, lease, { ...effect, ordinal }, attempt.signal, async () => {
+      const fire = async () => {
         if (isAborted) attempt.abort();
         throw new NodeFailure({ code: 'cancelled', message: 'It ended.', retryable: false });
-      });
+      };
+      const failed = performOnce({ store, lease }, { ...effect, ordinal }, { signal: attempt.signal, fire });
       await expect(failed).rejects.toThrow('It ended.');
-      return performOnce(store, lease, { ...effect, ordinal }, ongoing, async () => 'sent');
+      return performOnce({ store, lease }, { ...effect, ordinal }, { signal: ongoing, fire: async () => 'sent' });
     };
     await expect(failing(7, false)).rejects.toThrow('It ended.');
     expect(await failing(8, true)).toBe('sent');
@@ -104,18 +109,20 @@ describe('an effect', () => {
   it('that has happened is not repeated, even if the attempt was aborted meanwhile', async () => {
     const lease = { workId: 'run-2', owner: 'host-a', epoch: FIRST_EPOCH };
     const attempt = new AbortController();
-    const perform = (result: string) =>
-      performOnce(store, lease, { ...effect, ordinal: 9 }, attempt.signal, async () => {
+    const perform = (result: string) => {
+      const fire = async () => {
         attempt.abort();
         return result;
-      });
+      };
+      return performOnce({ store, lease }, { ...effect, ordinal: 9 }, { signal: attempt.signal, fire });
+    };
     expect([await perform('first'), await perform('second')]).toEqual(['first', 'first']);
   });
 
   it('has one outcome for two attempts at once: that of the first to end', async () => {
     const lease = { workId: 'run-2', owner: 'host-a', epoch: FIRST_EPOCH };
     const perform = (ordinal: number, fire: () => Promise<string>) =>
-      performOnce(store, lease, { ...effect, ordinal }, ongoing, fire);
+      performOnce({ store, lease }, { ...effect, ordinal }, { signal: ongoing, fire });
     const late = async () => {
       await perform(10, async () => 'first');
       return 'second';

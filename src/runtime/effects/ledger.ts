@@ -32,6 +32,22 @@ export function logicalInvocationId({ tenant, runId, nodeId, ordinal, providerKe
   return createHash('sha256').update(fields.join('\0')).digest('base64url');
 }
 
+/** Where the effects of a run are claimed and settled. */
+export interface EffectLedger {
+  readonly store: Store;
+  readonly lease: Lease;
+  /** Adds an outcome to what the run commits next; without it an outcome is committed by itself. */
+  readonly recordOutcome?: (outcome: Write) => void;
+}
+
+/** What an attempt does. */
+export interface EffectAttempt<T> {
+  readonly signal: AbortSignal;
+  /** Settles once everything before the effect is committed; undefined if it is. */
+  readonly committed?: Promise<void> | undefined;
+  readonly fire: (effectId: string) => Promise<T>;
+}
+
 /**
  * Performs an effect and records its result. A recorded result is returned without performing the effect again; an
  * attempt that a crash interrupted is repeated under the same effect id, so that the receiver can recognise it. A host
@@ -40,18 +56,18 @@ export function logicalInvocationId({ tenant, runId, nodeId, ordinal, providerKe
  * that counts.
  */
 export async function performOnce<T>(
-  store: Store,
-  lease: Lease,
+  ledger: EffectLedger,
   effect: IntendedEffect,
-  signal: AbortSignal,
-  fire: (effectId: string) => Promise<T>,
+  { signal, committed, fire }: EffectAttempt<T>,
 ): Promise<T> {
+  const { store, lease } = ledger;
   const effectId = logicalInvocationId(effect);
-  const claimed = await store.commit([guardLease(lease, false), claimOf(effect)]);
+  // Both at once: most of the time they share a transaction.
+  const [claimed] = await Promise.all([store.commit([guardLease(lease, false), claimOf(effect)]), committed]);
   if (!claimed.committed)
     return claimed.failedExpectation === 'effect' ? recall<T>(store, effect.tenant, effectId) : leaseLost();
-  const isFirst = async (state: 'done' | 'failed', outcome: unknown): Promise<boolean> =>
-    (await store.commit([settleEffect(effect.tenant, effectId, state, JSON.stringify(outcome ?? null))])).committed;
+  const isFirst = (state: 'done' | 'failed', outcome: unknown): boolean | Promise<boolean> =>
+    settle(ledger, settleEffect(effect.tenant, effectId, state, JSON.stringify(outcome ?? null)), signal);
   let result: T;
   try {
     result = redactValue(await fire(effectId));
@@ -61,6 +77,20 @@ export async function performOnce<T>(
     return recall(store, effect.tenant, effectId);
   }
   return (await isFirst('done', result)) ? result : recall(store, effect.tenant, effectId);
+}
+
+/**
+ * Stores an outcome, and says whether it is the first one. What an attempt records in the run is committed only together
+ * with its outcomes, so it goes on at once; an aborted one records nothing more.
+ */
+function settle(
+  { store, recordOutcome }: EffectLedger,
+  outcome: Write,
+  signal: AbortSignal,
+): boolean | Promise<boolean> {
+  if (!recordOutcome || signal.aborted) return store.commit([outcome]).then(({ committed }) => committed);
+  recordOutcome(outcome);
+  return true;
 }
 
 /** The write that claims an effect; it fails the expectation `effect` if there is an outcome already. */

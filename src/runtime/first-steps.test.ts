@@ -115,7 +115,7 @@ beforeAll(async () => {
 
 it('a run of a type that nobody has seen in a stored run is stored before it is called', async () => {
   const { runId } = await start(workflow([node('a', unseen.typeId)]));
-  expect(await typesOf(runId)).toEqual(['run.started']);
+  expect(await typesOf(runId)).toEqual(['run.started', 'node.started']);
   expect((await ended(runId)).at(-1)).toBe('run.completed');
 });
 

@@ -22,8 +22,8 @@ import { type Placement, type StartedRun, startRun } from './start-run.ts';
 /** Bounds of the first steps: they block the event loop and delay the reply. */
 const STEPS_MAX = 25;
 const STEPS_MS = 5;
-/** Nodes that one step may start. */
-const NODES_PER_STEP = 8;
+/** Nodes that may be under way at the same time, as in a drive. */
+const NODES_MAX = 8;
 
 /**
  * The first steps of new runs, taken in memory before the run is stored: those of pure nodes that answer at once. They
@@ -32,7 +32,8 @@ const NODES_PER_STEP = 8;
  * Only types take part that have answered at once in a run that was stored, so a type that always takes the host down
  * leaves a run behind that can be quarantined. One that does so for some inputs only may do it before its run is stored:
  * then the request is cut off and nothing is left. A node that takes longer this time is called again by whoever drives
- * the run; it is pure, so nothing is done twice.
+ * the run; it is pure, so nothing is done twice. Nodes of all other types are only started: the drive calls them, and need
+ * not commit their start before their effects.
  */
 export class FirstSteps {
   readonly #runtime: Runtime;
@@ -81,8 +82,7 @@ export class FirstSteps {
   /** Nodes for which no time is left stay ready. */
   #step(held: HeldRun, attempts: Attempts, isTimeLeft: () => boolean): Recorded[] {
     const time = this.#runtime.clock.now();
-    const { events, start } = next(held.run, time, NODES_PER_STEP - attempts.count);
-    if (!start.every((planned) => this.#mayCall(held, planned))) return [];
+    const { events, start } = next(held.run, time, NODES_MAX - held.run.active.size);
     const recorded = record(held, events, time);
     for (const planned of start) if (isTimeLeft()) recorded.push(...this.#start(held, attempts, planned));
     return recorded;
@@ -98,7 +98,7 @@ export class FirstSteps {
     const started = nodeStartEvents(this.#runtime, held.run, planned);
     const recorded = record(held, started, clock.now());
     // A node whose type lacks something on this host fails without a start.
-    if (started[0]!.type !== 'node.started') return recorded;
+    if (started[0]!.type !== 'node.started' || !this.#mayCall(held, planned)) return recorded;
     const type = nodeTypeIn(this.#runtime, held.run, planned)!;
     const outcome = attempts.begin(type, planned, held, {});
     const time = clock.now();

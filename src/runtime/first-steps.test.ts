@@ -171,6 +171,12 @@ describe('a run whose first nodes answer at once', () => {
     expect(stored).toEqual([true]);
   });
 
+  it('calls no node past one that is only started, which must not see what later ones change', async () => {
+    const { runId } = await start(workflow([node('a', act.typeId), node('b'), node('c')], line('b', 'c')));
+    expect(await typesOf(runId)).toEqual(['run.started', 'node.started', 'node.started']);
+    expect((await ended(runId)).filter((type) => type === 'node.completed')).toHaveLength(3);
+  });
+
   it('has a pure node that takes its time this time called again, and the next time only once', async () => {
     const calls = async (definition: WorkflowDefinition): Promise<number> => {
       const before = looks;

@@ -1,5 +1,5 @@
 import type { PlannedNode } from '../engine/definition/plan.ts';
-import { next } from '../engine/run/next.ts';
+import { isBusy, next } from '../engine/run/next.ts';
 import { completeNode, failAttempt } from '../engine/run/outcome.ts';
 import { statusOf } from '../engine/run/run.ts';
 import type { NewEvent } from '../protocol/running/events.ts';
@@ -33,7 +33,8 @@ const NODES_MAX = 8;
  * leaves a run behind that can be quarantined. One that does so for some inputs only may do it before its run is stored:
  * then the request is cut off and nothing is left. A node that takes longer this time is called again by whoever drives
  * the run; it is pure, so nothing is done twice. Nodes of all other types are only started: the drive calls them, and need
- * not commit their start before their effects.
+ * not commit their start before their effects. These are the last steps, as a node must not see what a later one changes;
+ * whatever else is ready is only started too, and called in that order.
  */
 export class FirstSteps {
   readonly #runtime: Runtime;
@@ -58,7 +59,7 @@ export class FirstSteps {
     const attempts = this.#attemptsAt(held);
     const startedAt = clock.now();
     const isTimeLeft = (): boolean => clock.now() - startedAt <= STEPS_MS;
-    for (let steps = 0; steps < STEPS_MAX && isTimeLeft(); steps++) {
+    for (let steps = 0; steps < STEPS_MAX && isTimeLeft() && !isBusy(held.run); steps++) {
       const events = this.#step(held, attempts, isTimeLeft);
       if (events.length === 0) break;
       all.push(...events);
@@ -95,10 +96,11 @@ export class FirstSteps {
 
   #start(held: HeldRun, attempts: Attempts, planned: PlannedNode): Recorded[] {
     const { clock } = this.#runtime;
+    const mayCall = !isBusy(held.run) && this.#mayCall(held, planned);
     const started = nodeStartEvents(this.#runtime, held.run, planned);
     const recorded = record(held, started, clock.now());
     // A node whose type lacks something on this host fails without a start.
-    if (started[0]!.type !== 'node.started' || !this.#mayCall(held, planned)) return recorded;
+    if (started[0]!.type !== 'node.started' || !mayCall) return recorded;
     const type = nodeTypeIn(this.#runtime, held.run, planned)!;
     const outcome = attempts.begin(type, planned, held, {});
     const time = clock.now();

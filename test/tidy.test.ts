@@ -84,6 +84,7 @@ const OF_HOSTS: readonly string[] = [
   'src/protocol/format/compiled-schema.ts',
   'src/protocol/format/declared-members.ts',
   'src/protocol/format/explain.ts',
+  'src/protocol/format/json-error.ts',
   'src/protocol/format/json-text.ts',
   'src/protocol/running/event-rows.ts',
   'src/protocol/running/management.ts',

@@ -1,16 +1,16 @@
 import type { TSchema } from 'typebox';
 import { explain } from '../protocol/format/explain.ts';
+import { jsonErrorPlace } from '../protocol/format/json-error.ts';
 
 /** Environment variables by name; undefined where a variable is not set. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 interface EntryRules<T> {
   readonly schema: TSchema;
-  /** What an entry is, and the member that no two of them may share. */
-  readonly what: string;
-  readonly name: keyof T & string;
+  /** What an entry is called, and the member that no two of them may share; without it, entries may be alike. */
+  readonly unique?: { readonly what: string; readonly name: keyof T & string };
   /** What is wrong with an entry whose shape is right, each beginning with the member that it is about. */
-  check(entry: T): readonly string[];
+  readonly check?: (entry: T) => readonly string[];
 }
 
 /**
@@ -19,24 +19,26 @@ interface EntryRules<T> {
  */
 export function readOperatorList<T>(
   text: string,
-  { schema, what, name, check }: EntryRules<T>,
+  { schema, unique, check = () => [] }: EntryRules<T>,
 ): { readonly entries: readonly T[]; readonly problems: readonly string[] } {
-  const list = parse(text);
-  if (!Array.isArray(list)) return { entries: [], problems: [' must be a JSON array.'] };
+  const { list, problem } = parseOperatorList(text);
+  if (problem !== undefined) return { entries: [], problems: [problem] };
   const problems = list.flatMap((entry, index) => {
     const misfits = explain(schema, entry).map(({ path, message }) => `${path && `.${path}`} ${message}.`);
-    return [...(misfits.length > 0 ? misfits : check(entry as T))].map((problem) => `[${index}]${problem}`);
+    return [...(misfits.length > 0 ? misfits : check(entry as T))].map((found) => `[${index}]${found}`);
   });
-  const names = (list as readonly Partial<T>[]).map((entry) => entry?.[name]);
-  if (problems.length === 0 && new Set(names).size < names.length) problems.push(` names a ${what} twice.`);
+  const names = unique ? (list as readonly Partial<T>[]).map((entry) => entry?.[unique.name]) : [];
+  if (problems.length === 0 && new Set(names).size < names.length) problems.push(` names a ${unique?.what} twice.`);
   return { entries: problems.length === 0 ? (list as T[]) : [], problems };
 }
 
-function parse(text: string): unknown {
+/** The entries of a JSON array, not yet checked; or what keeps the text from being one. */
+export function parseOperatorList(text: string): { readonly list: readonly unknown[]; readonly problem?: string } {
   try {
-    return JSON.parse(text);
+    const list: unknown = JSON.parse(text);
+    return Array.isArray(list) ? { list } : { list: [], problem: ' must be a JSON array.' };
   } catch {
-    return undefined;
+    return { list: [], problem: ` must be a JSON array; it is not valid JSON from ${jsonErrorPlace(text)} on.` };
   }
 }
 

@@ -7,6 +7,7 @@ import { completeWorkflow } from '../engine/definition/complete.ts';
 import { definitionWarnings } from '../engine/definition/warnings.ts';
 import { validator } from '../http/validation.ts';
 import { isRefusal } from '../protocol/errors.ts';
+import { jsonErrorPlace, lineAndColumn } from '../protocol/format/json-error.ts';
 import { AuthoredWorkflow, type WorkflowDefinition } from '../protocol/running/workflows.ts';
 import { catalogOf } from '../runtime/catalog.ts';
 import { workflowProblems } from '../runtime/validation/definition-problems.ts';
@@ -70,7 +71,7 @@ function parse(text: string): { readonly value: unknown } | { readonly problem: 
   try {
     return { value: JSON.parse(text) };
   } catch {
-    return { problem: { path: lineAndColumn(text, firstErrorIn(text)), message: 'invalid JSON from here on' } };
+    return { problem: { path: jsonErrorPlace(text), message: 'invalid JSON from here on' } };
   }
 }
 
@@ -84,31 +85,4 @@ function parseYaml(text: string): { readonly value: unknown } | { readonly probl
   } catch {
     return { problem: { path: '', message: 'YAML anchors and aliases are not supported' } };
   }
-}
-
-/** Finds the first syntax error by binary search, because JSON.parse does not always report a position. */
-function firstErrorIn(text: string): number {
-  let [valid, invalid] = [0, text.length];
-  while (invalid - valid > 1) {
-    const middle = (valid + invalid) >> 1;
-    if (isValidPrefix(text.slice(0, middle))) valid = middle;
-    else invalid = middle;
-  }
-  return valid;
-}
-
-/** Returns true when the text is valid JSON, or could become so if it went on. */
-function isValidPrefix(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch (error) {
-    const { message } = error as Error;
-    return message.includes('end of JSON') || message.includes(`at position ${text.length} `);
-  }
-}
-
-function lineAndColumn(text: string, position: number): string {
-  const lines = text.slice(0, position).split('\n');
-  return `line ${lines.length}, column ${lines.at(-1)!.length + 1}`;
 }

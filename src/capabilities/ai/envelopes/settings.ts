@@ -19,8 +19,7 @@ export type ConfiguredKinds = ReadonlyMap<string, EnvelopeKind>;
 export function readKinds(text: string): { readonly kinds: ConfiguredKinds; readonly problems: readonly string[] } {
   const { entries, problems } = readOperatorList<Entry>(text, {
     schema: Entry,
-    what: 'kind',
-    name: 'kind',
+    unique: { what: 'kind', name: 'kind' },
     check: ({ schema }) => schemaProblems(schema),
   });
   return { kinds: new Map(entries.map(({ kind, version, schema }) => [kind, { version, schema }])), problems };

@@ -39,7 +39,11 @@ export function readMcpServers(
   environment: Environment,
 ): { readonly servers: readonly McpServerSettings[]; readonly problems: readonly string[] } {
   const check = (entry: Entry): string[] => problemsOf(entry, environment);
-  const { entries, problems } = readOperatorList<Entry>(text, { schema: Entry, what: 'server', name: 'name', check });
+  const { entries, problems } = readOperatorList<Entry>(text, {
+    schema: Entry,
+    unique: { what: 'server', name: 'name' },
+    check,
+  });
   if (entries.length > SERVERS_MAX) return { servers: [], problems: [` names more than ${SERVERS_MAX} servers.`] };
   return { servers: entries.map((entry) => settingsOf(entry, environment)), problems };
 }

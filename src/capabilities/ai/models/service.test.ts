@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { freshFolder } from '../../../../test/support/database.ts';
 import { scriptedModel } from '../../../../test/support/scripted-model.ts';
@@ -42,8 +44,20 @@ describe('the model providers of a host', () => {
     });
   });
 
-  it('are refused at start if a script cannot be read, with its path', async () => {
-    const missing = new ModelService(host, [{ ...scripted, script: '/nowhere/script.json' }]);
-    await expect(missing.prepare()).rejects.toThrow('/nowhere/script.json');
+  it.each([
+    [
+      'does not exist',
+      undefined,
+      / does not exist: there is no file .*\/other\.json\. Create it, or correct `script`\.$/,
+    ],
+    ['is not JSON', '{ "answers": [', / cannot be used: no valid JSON from line 1, column 15 on\.$/],
+    ['has no answers', '{ "answers": [] }', / cannot be used: \/answers .*\.$/],
+  ])('are refused at start if a script %s, with the setting and the provider', async (_what, text, problem) => {
+    const script = join(folder.path, 'other.json');
+    if (text !== undefined) writeFileSync(script, text);
+    const error = await new ModelService(host, [{ ...scripted, script }]).prepare().catch((thrown: Error) => thrown);
+    expect(error).toMatchObject({ message: expect.stringMatching(problem) });
+    expect(error).toMatchObject({ message: expect.stringContaining('CAPSTAN_MODELS: the script ') });
+    expect(error).toMatchObject({ message: expect.stringContaining(' of provider play ') });
   });
 });

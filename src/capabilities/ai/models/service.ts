@@ -1,4 +1,6 @@
 import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { jsonErrorPlace } from '../../../protocol/format/json-error.ts';
 import type { ModelProvider, PredictResponse } from '../../../runtime/effects/model.ts';
 import { modelSeam } from '../../../runtime/effects/model-seam.ts';
 import { scriptedProvider } from '../../../runtime/effects/scripted-model.ts';
@@ -39,16 +41,28 @@ async function openProvider(
   settings: ModelSettings,
   { egress, clock }: Pick<Runtime, 'egress' | 'clock'>,
 ): Promise<ModelProvider> {
-  const { kind, script } = settings;
-  if (kind === 'scripted') return scriptedProvider(settings, await readScript(script!));
+  const { kind } = settings;
+  if (kind === 'scripted') return openScript(settings);
   const { sdkProvider } = await import('../../../runtime/effects/sdk-model.ts');
   return sdkProvider({ ...settings, kind }, egress, clock);
 }
 
-async function readScript(path: string): Promise<unknown> {
+/** The messages stand alone: a cause would let the start blame whatever else may lack a file. */
+async function openScript(settings: ModelSettings): Promise<ModelProvider> {
+  const script = settings.script!;
+  const subject = `CAPSTAN_MODELS: the script ${script} of provider ${settings.provider}`;
+  const text = await readFile(script, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new Error(
+      error.code === 'ENOENT'
+        ? `${subject} does not exist: there is no file ${resolve(script)}. Create it, or correct \`script\`.`
+        : `${subject} cannot be read (${error.code}). Correct \`script\`, or the file's permissions.`,
+    );
+  });
   try {
-    return JSON.parse(await readFile(path, 'utf8'));
+    return scriptedProvider(settings, JSON.parse(text));
   } catch (error) {
-    throw new Error(`CAPSTAN_MODELS, script ${path}: ${(error as Error).message}`, { cause: error });
+    const problem =
+      error instanceof SyntaxError ? `no valid JSON from ${jsonErrorPlace(text)} on` : (error as Error).message;
+    throw new Error(`${subject} cannot be used: ${problem}.`);
   }
 }

@@ -52,7 +52,8 @@ describe('the settings of models', () => {
   });
 
   it('are refused when they are no JSON at all', () => {
-    expect(readModels('nonsense', {}).problems).toEqual([' must be a JSON array.']);
+    const { problems } = readModels('[{"provider":"play" "kind":"scripted"}]', {});
+    expect(problems).toEqual([' must be a JSON array; it is not valid JSON from line 1, column 21 on.']);
   });
 
   it('do not repeat what somebody put into the wrong place', () => {

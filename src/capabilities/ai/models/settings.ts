@@ -46,8 +46,7 @@ export function readModels(
   const check = (entry: Entry): string[] => problemsOf(entry, environment);
   const { entries, problems } = readOperatorList<Entry>(text, {
     schema: Entry,
-    what: 'provider',
-    name: 'provider',
+    unique: { what: 'provider', name: 'provider' },
     check,
   });
   return { models: entries.map((entry) => settingsOf(entry, environment)), problems };

@@ -32,8 +32,7 @@ export const packSettings = defineSettings({
   read: (read) => {
     const { entries, problems } = readOperatorList<Entry>(read.text('packRegistries') ?? '[]', {
       schema: Entry,
-      what: 'registry',
-      name: 'url',
+      unique: { what: 'registry', name: 'url' },
       check: problemsOf,
     });
     read.report('packRegistries', ...problems);

@@ -22,8 +22,7 @@ export function readCredentials(
 ): { readonly credentials: readonly Credential[]; readonly problems: readonly string[] } {
   const { entries, problems } = readOperatorList<Entry>(text, {
     schema: Entry,
-    what: 'credential',
-    name: 'name',
+    unique: { what: 'credential', name: 'name' },
     check: ({ credentialRef, origins }) => [
       ...unsetReference(environment, credentialRef),
       ...(isSendable(environment[credentialRef])

@@ -1,5 +1,4 @@
 import { type Static, Type } from 'typebox';
-import { Value } from 'typebox/value';
 import { Closed, OneOf } from '../../../protocol/format/schema.ts';
 import {
   ACTIVATIONS,
@@ -9,6 +8,7 @@ import {
 } from '../../../protocol/learning/proposals.ts';
 import { NAME } from '../../../protocol/trust/keys.ts';
 import { ROLES } from '../../../protocol/trust/scopes.ts';
+import { readOperatorList } from '../../operator-list.ts';
 import { defineSettings } from '../../settings.ts';
 
 const Optional = Type.Optional;
@@ -53,20 +53,8 @@ export function gateFor({ gates }: ProposalSettings, of: { readonly tenant: stri
 
 /** Parses `CAPSTAN_PROPOSAL_GATES`, or lists its problems. */
 export function readGates(text: string): { readonly gates: readonly GateRule[]; readonly problems: readonly string[] } {
-  const list = parse(text);
-  if (!Array.isArray(list)) return { gates: [], problems: [' must be a JSON array.'] };
-  const problems = list.flatMap((rule, index) =>
-    Value.Errors(GateRule, rule).map(({ instancePath, message }) => `[${index}]${instancePath} ${message}.`),
-  );
-  return problems.length > 0 ? { gates: [], problems } : { gates: list as GateRule[], problems };
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  const { entries: gates, problems } = readOperatorList<GateRule>(text, { schema: GateRule });
+  return { gates, problems };
 }
 
 /** How proposals are applied, and how many may wait for review. */

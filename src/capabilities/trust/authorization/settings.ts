@@ -1,6 +1,7 @@
 import { isObject } from '../../../protocol/format/json.ts';
 import { NAME } from '../../../protocol/trust/keys.ts';
 import { isRole, isScope, ROLES } from '../../../protocol/trust/scopes.ts';
+import { parseOperatorList } from '../../operator-list.ts';
 import { defineSettings, type SettingsReader } from '../../settings.ts';
 import { hashKey, isSafeSource, type KeyRecord, scopesOf, TEST_KEY_PREFIX } from './keys.ts';
 
@@ -137,18 +138,9 @@ function signInOf(read: Reader): OidcSettings['signIn'] {
 function keysOf(read: Reader): KeyRecord[] {
   const text = read.text('apiKeys');
   if (text === undefined) return [];
-  let list: unknown;
-  try {
-    list = JSON.parse(text);
-  } catch {
-    read.report('apiKeys', ' is not valid JSON.');
-    return [];
-  }
-  if (!Array.isArray(list)) {
-    read.report('apiKeys', ' must be a JSON array.');
-    return [];
-  }
-  return list.flatMap((entry: unknown, index) => {
+  const { list, problem } = parseOperatorList(text);
+  if (problem !== undefined) read.report('apiKeys', problem);
+  return list.flatMap((entry, index) => {
     const given = isObject(entry) ? entry : {};
     const problems = problemsWithKey(given);
     read.report('apiKeys', ...problems.map((problem) => `[${index}]${problem}`));

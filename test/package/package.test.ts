@@ -42,13 +42,11 @@ const packed = freshFolder();
 const user = freshFolder();
 const tarball = (): string => join(packed.path, `capstan-${VERSION}.tgz`);
 
-/** What npm runs before it packs. */
-const BUILD = 'node scripts/build.ts && tsc -p tsconfig.build.json --checkers 1';
+/** What npm runs before it packs, and after it has installed what a checkout needs. */
+const BUILD = 'node scripts/build.ts';
 
 beforeAll(async () => {
-  // As the script does, but that types are not checked a second time: that changes nothing in what is written.
   await run(process.execPath, ['scripts/build.ts'], { cwd: ROOT });
-  await tsc(ROOT, '-p', 'tsconfig.build.json', '--noCheck');
   await npm(ROOT, 'pack', '--ignore-scripts', '--pack-destination', packed.path);
   writeFileSync(join(user.path, 'package.json'), JSON.stringify({ name: 'user', private: true, type: 'module' }));
   for (const name of Object.keys(PACKAGE.dependencies)) link(name);
@@ -66,10 +64,10 @@ function npm(folder: string, ...args: string[]) {
   return run('npm', [...args, '--cache', join(packed.path, 'cache')], { cwd: folder, maxBuffer: 16_777_216 });
 }
 
-function link(name: string): void {
-  const path = join(user.path, 'node_modules', name);
+function link(name: string, folder = user.path, target = join(MODULES, name)): void {
+  const path = join(folder, 'node_modules', name);
   mkdirSync(dirname(path), { recursive: true });
-  symlinkSync(join(MODULES, name), path, 'junction');
+  symlinkSync(target, path, 'junction');
 }
 
 /** A program of the user. Here it is text: nothing of it would be found from this folder. */
@@ -95,7 +93,7 @@ async function complaints(...options: string[]): Promise<string> {
 
 describe('the package', () => {
   it('is built before it is packed', () => {
-    expect(PACKAGE.scripts).toMatchObject({ prepack: 'npm run build', build: BUILD });
+    expect(PACKAGE.scripts).toMatchObject({ prepack: 'npm run build', build: BUILD, prepare: BUILD });
   });
 
   it('has nothing that publint would change', async () => {
@@ -168,5 +166,19 @@ describe('in an empty folder', () => {
     ]);
     expect(onNode).toBe('');
     expect(inBrowser).toBe('');
+  });
+});
+
+describe('in a checkout', () => {
+  it('a project that `capstan init` makes outside of it has its types, without another step', async () => {
+    const folder = join(user.path, 'my-agent');
+    const made = await runProgram(['init', folder], {}, { path: 'dist/main.js', folder: ROOT });
+    expect(made, made.output).toMatchObject({ code: 0 });
+    expect(made.output).not.toContain('npm run build');
+    // As `npm install` does there, without a registry.
+    link('capstan', folder, ROOT);
+    link('@types/node', folder);
+    const found = await tsc(folder, '--noEmit').catch(({ stdout }: { stdout: string }) => ({ stdout }));
+    expect(found.stdout).toBe('');
   });
 });

@@ -26,6 +26,7 @@ export const init: CommandSpec = {
       ...files.map((file) => `  ${file}`),
       '',
       'Try it:',
+      ...(hasTypes ? [] : [`  npm --prefix ${PACKAGE} run build  # makes the types that your editor needs`]),
       `  cd ${path}`,
       `  npm install       # types for your editor, and the command${isCheckout ? FROM_CHECKOUT : ''}`,
       '  npx capstan test  # runs its test',
@@ -38,7 +39,9 @@ export const init: CommandSpec = {
 const PACKAGE = fileURLToPath(new URL('..', EXAMPLES));
 /** Whether this is a checkout of the repository, which may be of no version that was published. */
 const isCheckout = existsSync(join(PACKAGE, 'src', 'cli', 'main.ts'));
-const FROM_CHECKOUT = `; both are those of ${PACKAGE}, where \`npm run build\` makes the types`;
+const FROM_CHECKOUT = `; both are those of ${PACKAGE}`;
+/** Whether `npm ci` made the types, which it does not with `--ignore-scripts`. */
+const hasTypes = existsSync(join(PACKAGE, 'dist', 'types', 'build', 'index.d.ts'));
 
 /** What depends on the name and place of the project or on this version. */
 function filesOf(folder: string): Readonly<Record<string, string>> {

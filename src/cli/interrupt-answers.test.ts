@@ -5,20 +5,25 @@ import { answersFromFlags, approvalAnswer, interruptLines } from './interrupt-an
 describe('approvalAnswer', () => {
   it('uses the fields of an approval', () => {
     const asked = { kind: 'approval', data: {} };
-    expect(approvalAnswer(asked, true, undefined)).toEqual({ action: 'accept' });
-    expect(approvalAnswer(asked, false, 'no')).toEqual({ action: 'reject', reason: 'no' });
+    expect(approvalAnswer(asked, true)).toEqual({ action: 'accept' });
+    expect(approvalAnswer(asked, false, { reason: 'no' })).toEqual({ action: 'reject', reason: 'no' });
   });
 
   it('uses the fields of a gate and repeats the artifact hash', () => {
     const asked = { kind: 'approval', data: { gateId: 'g', artifactHash: 'abc' } };
-    expect(approvalAnswer(asked, true, 'fine')).toEqual({ decision: 'granted', artifactHash: 'abc', reason: 'fine' });
-    expect(approvalAnswer({ kind: 'approval', data: { gateId: 'g' } }, false, undefined)).toEqual({
+    expect(approvalAnswer(asked, true, { reason: 'fine' })).toEqual({
+      decision: 'granted',
+      artifactHash: 'abc',
+      reason: 'fine',
+    });
+    expect(approvalAnswer(asked, true, { artifactHash: 'seen' })).toMatchObject({ artifactHash: 'seen' });
+    expect(approvalAnswer({ kind: 'approval', data: { gateId: 'g' } }, false)).toEqual({
       decision: 'rejected',
     });
   });
 
   it('rejects interrupts that are not approvals', () => {
-    expect(() => approvalAnswer({ kind: 'clarification', data: {} }, true, undefined)).toThrow(UsageError);
+    expect(() => approvalAnswer({ kind: 'clarification', data: {} }, true)).toThrow(UsageError);
   });
 });
 

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../protocol/format/json.ts';
+import { defined, isObject, type JsonObject } from '../protocol/format/json.ts';
 import { UsageError } from './exit.ts';
 import type { Terminal } from './terminal.ts';
 import { sanitize } from './text.ts';
@@ -14,13 +14,11 @@ export interface InterruptRequest {
 export function approvalAnswer(
   { kind, data }: InterruptRequest,
   isApproved: boolean,
-  reason: string | undefined,
+  { reason, artifactHash = data.artifactHash }: { readonly reason?: string; readonly artifactHash?: unknown } = {},
 ): JsonObject {
-  const why = reason === undefined ? {} : { reason };
-  if (typeof data.gateId === 'string') {
-    const hash = typeof data.artifactHash === 'string' ? { artifactHash: data.artifactHash } : {};
-    return { decision: isApproved ? 'granted' : 'rejected', ...hash, ...why };
-  }
+  const why = defined({ reason });
+  if (typeof data.gateId === 'string')
+    return { decision: isApproved ? 'granted' : 'rejected', ...defined({ artifactHash }), ...why };
   if (kind === 'approval' || kind === 'low-confidence') return { action: isApproved ? 'accept' : 'reject', ...why };
   throw new UsageError(`This interrupt is a ${kind}, not an approval. Use \`capstan approvals answer\`.`);
 }

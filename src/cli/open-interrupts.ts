@@ -15,11 +15,13 @@ interface Place {
   readonly nodeId: string | undefined;
 }
 
-/** Finds what an id stands for: a run, or an interrupt or gate as the inbox lists it. */
+/** Finds what an id stands for: a run, an interrupt or gate as the inbox lists it, or the proposal of an open gate. */
 export async function placeOf(client: Client, id: string, nodeId: string | undefined): Promise<Place> {
   if (id.startsWith('run-')) return { runId: id, nodeId };
   for await (const item of client.each('listInbox')) {
-    if (item.id === id && item.runId !== undefined) return { runId: item.runId, nodeId: item.nodeId };
+    const isMeant = item.id === id || (item.kind === 'gate' && item.proposalId === id);
+    if (isMeant && item.runId !== undefined && item.kind !== 'proposal')
+      return { runId: item.runId, nodeId: item.nodeId };
   }
   return { runId: id, nodeId };
 }

@@ -45,16 +45,75 @@ onOneStore('capstan proposals', (host) => {
     expect(await stateOf(host().as('editor'), other.id)).toBe('archived');
   });
 
-  it('says who has to agree, and how', async () => {
+  /** A proposal whose gate is open: its reviewer wrote a part of it, so another one has to approve. */
+  const gated = async () => {
     const { id } = await draft();
     await rewrite(host().as('reviewer'), id);
+    const hash = await hashOf(id);
+    const { code, out, err } = await as('reviewer')('apply', id, '--hash', hash);
     const { runId } = await evidenceOf(host().as('editor'), id);
-    const { code, err } = await as('reviewer')('apply', id, '--hash', await hashOf(id));
-    expect(code).toBe(3);
-    expect(err).toContain(`capstan approvals approve ${runId} review`);
-    const environment = { CAPSTAN_URL: host().url, CAPSTAN_KEY: KEYS.owner.key };
-    expect((await capstan(['approvals', 'approve', runId, 'review'], { environment })).code).toBe(0);
+    return { id, hash, runId, applied: { code, out, err } };
+  };
+  const approvals = (who: keyof typeof KEYS, args: readonly string[], typed?: readonly string[]): Promise<Ran> =>
+    capstan(['approvals', ...args], {
+      environment: { CAPSTAN_URL: host().url, CAPSTAN_KEY: KEYS[who].key },
+      ...(typed && { typed }),
+    });
+
+  it('says who has to agree, why, and how', async () => {
+    const { id, hash, runId, applied } = await gated();
+    expect(applied.code).toBe(3);
+    expect(applied.out).toContain('You wrote a part of it or lack a role that its gate requires');
+    expect(applied.err).toContain(`capstan approvals approve ${runId} review`);
+    const second = await as('owner')('apply', id, '--hash', hash);
+    expect(second).toMatchObject({
+      code: 3,
+      err: expect.stringContaining(`capstan approvals approve ${runId} review`),
+    });
+    expect(second.out).toContain('Its gate was open already; applying again is no vote. It has 0 of 1 vote.');
+    expect(await approvals('owner', ['approve', runId, 'review', '--hash', hash])).toMatchObject({ code: 0 });
     expect((await as('editor')('get', id, '-q')).code).toBe(0);
+  });
+
+  it('is not approved unseen: in a script its hash is required', async () => {
+    const { id, hash, runId } = await gated();
+    for (const more of [[], ['--yes']]) {
+      const unseen = await approvals('owner', ['approve', runId, 'review', ...more]);
+      expect(unseen).toMatchObject({ code: 2, err: expect.stringContaining(`capstan proposals diff ${id}`) });
+    }
+    const other = await approvals('owner', ['approve', runId, 'review', '--hash', hash.replaceAll(/./g, '0')]);
+    expect(other).toMatchObject({ code: 1, err: expect.stringContaining('Review the current version') });
+    expect(await stateOf(host().as('editor'), id)).toBe('revised');
+  });
+
+  it('is not approved unseen: at a terminal it is shown, with its hash', async () => {
+    const { id, hash, runId } = await gated();
+    const shown = await approvals('owner', ['get', id]);
+    expect(shown.out).toMatch(/^ {3}"text": "One\."/m);
+    for (const text of [id, hash, `capstan approvals approve|reject ${runId} review`])
+      expect(shown.out).toContain(text);
+    const no = await approvals('owner', ['approve', id, '-q'], ['n']);
+    expect(no).toMatchObject({ code: 2, err: expect.stringContaining(`artifactHash: ${hash}`) });
+    expect(await stateOf(host().as('editor'), id)).toBe('revised');
+    const yes = await approvals('owner', ['approve', runId, '--yes'], ['y']);
+    expect(yes).toMatchObject({ code: 0, err: expect.stringMatching(/^ {3}"text": "One\."/m) });
+    expect(await stateOf(host().as('editor'), id)).toBe('applied');
+  });
+
+  it('is shown when all that is open is reviewed', async () => {
+    const { id, hash } = await gated();
+    const { err } = await approvals('owner', ['review'], ['a', 'fine', 'q']);
+    expect(err).toMatch(new RegExp(`artifactHash: ${hash}\\n {3}\\{\\n`));
+    expect(await stateOf(host().as('editor'), id)).toBe('applied');
+  });
+
+  it('is in the inbox under its id, and its gate under its run, with the proposal beside it', async () => {
+    const { id, runId } = await gated();
+    const environment = { CAPSTAN_URL: host().url, CAPSTAN_KEY: KEYS.owner.key };
+    const { out } = await capstan(['inbox'], { environment });
+    expect(out).toMatch(new RegExp(`^proposal +${id} `, 'm'));
+    expect(out).toMatch(new RegExp(`^gate +${runId} +review +${id} `, 'm'));
+    await approvals('owner', ['reject', id]);
   });
 
   it('shows what would change of what is in use', async () => {

@@ -1,7 +1,11 @@
+import type { Client } from '../../client/index.ts';
+import { defined } from '../../protocol/format/json.ts';
+import type { InboxItem } from '../../protocol/people/inbox.ts';
 import type { CommandGroup, CommandInput, CommandSpec, Context } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../exit.ts';
 import { answersFromFlags, approvalAnswer, interruptLines, promptForAnswers } from '../interrupt-answers.ts';
 import { findOpenInterrupt, type OpenInterrupt, placeOf, submitAnswer } from '../open-interrupts.ts';
+import { artifactLines, proposalOfGate, reviewArtifact } from '../reviewed-artifact.ts';
 import { formatDuration, propertyLines, table } from '../text.ts';
 import { confirm, listOption, parseAssignments, parseJsonArgument, stringOption } from '../values.ts';
 import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
@@ -18,14 +22,8 @@ async function inboxPage(
     page,
     () => [
       ...table(
-        ['KIND', 'RUN OR ID', 'NODE', 'AGE', 'TITLE'],
-        items.map(({ kind, id, runId, nodeId, ageMs, title }) => [
-          kind,
-          runId ?? id,
-          nodeId,
-          formatDuration(ageMs),
-          title,
-        ]),
+        ['KIND', 'RUN OR ID', 'NODE', 'FOR', 'AGE', 'TITLE'],
+        items.map((item) => [...namesOf(item), formatDuration(item.ageMs), item.title]),
         'Nothing waits for a person.',
       ),
       ...nextPageHint(page),
@@ -33,6 +31,13 @@ async function inboxPage(
     () => items.map(({ id }) => id),
   );
   return EXIT.done;
+}
+
+/** What the commands for an item take, and the proposal or goal whose run it is in: a gate is answered by its run. */
+function namesOf({ kind, id, runId, nodeId, proposalId, goalId }: InboxItem): (string | undefined)[] {
+  const name = kind === 'proposal' ? id : (runId ?? id);
+  const owner = proposalId ?? goalId;
+  return [kind, name, nodeId, owner === name ? undefined : owner];
 }
 
 /** `capstan inbox`. */
@@ -66,13 +71,17 @@ const get: CommandSpec = {
     // The token gives access to the schema that the answer must match.
     const { interruptToken: token } = open;
     const shown = token === undefined ? open : await client.inspectInterruptByToken(token);
+    const proposalId = await proposalOfGate(client, runId, open);
+    const evidence = proposalId === undefined ? undefined : await client.getProposalEvidence(proposalId);
+    const verb = ['approval', 'low-confidence'].includes(open.kind) ? 'approve|reject' : 'answer';
     context.show(shown, () => [
-      ...propertyLines({ run: runId, node: open.nodeId, kind: open.kind }),
+      ...propertyLines({ run: runId, node: open.nodeId, kind: open.kind, proposal: proposalId }),
       '',
       ...interruptLines(open),
       ...('resumeSchema' in shown ? [`answer schema: ${JSON.stringify(shown.resumeSchema)}`] : []),
+      ...(evidence ? ['', ...artifactLines(context, evidence)] : []),
       '',
-      `Answer with: capstan approvals ${['approval', 'low-confidence'].includes(open.kind) ? 'approve|reject' : 'answer'} ${runId} ${open.nodeId}`,
+      `Answer with: capstan approvals ${verb} ${runId} ${open.nodeId}`,
     ]);
     return EXIT.done;
   },
@@ -85,20 +94,35 @@ function decide(name: 'approve' | 'reject', aliases: readonly string[], summary:
     aliases,
     takes: '<id> [nodeId]',
     summary,
-    flags: { '--reason <text>': 'stored with the decision', '--yes': 'skip the confirmation' },
+    flags: {
+      '--reason <text>': 'stored with the decision',
+      '--hash <sha256>':
+        'hash of the reviewed artifact, for the gate of a proposal (default: show the artifact and ask)',
+      '--yes': 'skip the confirmation, except for the gate of a proposal',
+    },
     example: `approvals ${name} run-0mw4x2c1h0001 --reason "${isApproved ? 'looks right' : 'wrong customer'}"`,
     async run(context, { args: [id = '', wanted], options }) {
       const client = await context.client();
       const { runId, nodeId } = await placeOf(client, id, wanted);
       const open = await findOpenInterrupt(client, runId, nodeId);
-      const resumeValue = approvalAnswer(open, isApproved, stringOption(options.reason));
-      if (context.terminal.isInteractive && options.yes !== true) {
+      const proposalId = isApproved ? await proposalOfGate(client, runId, open) : undefined;
+      if (options.hash !== undefined && open.data.artifactHash === undefined)
+        throw new UsageError(`${open.nodeId} of ${runId} does not ask about an artifact. Leave out --hash.`);
+      const artifactHash = stringOption(options.hash) ?? (await reviewedHash(context, client, proposalId));
+      const reason = stringOption(options.reason);
+      const resumeValue = approvalAnswer(open, isApproved, defined({ reason, artifactHash }));
+      if (artifactHash === undefined && context.terminal.isInteractive && options.yes !== true) {
         for (const line of interruptLines(open)) context.note(line);
         await confirm(context.terminal, false, `${isApproved ? 'Approve' : 'Reject'} it?`);
       }
       return submitAnswer(context, client, runId, open.nodeId, resumeValue, isApproved ? EXIT.done : EXIT.refused);
     },
   };
+}
+
+/** The hash of an artifact that its approver was shown. */
+async function reviewedHash(context: Context, client: Client, proposalId: string | undefined) {
+  return proposalId === undefined ? undefined : reviewArtifact(context, client, { proposalId, verb: 'Approve' });
 }
 
 const answer: CommandSpec = {

@@ -1,12 +1,13 @@
 import { type Client, isCapstan } from '../../client/index.ts';
 import { defined, type JsonObject } from '../../protocol/format/json.ts';
 import type { ImpactedUse } from '../../protocol/learning/impact.ts';
-import type { InstalledArtifactSummary, Proposal } from '../../protocol/learning/proposals.ts';
+import type { InstalledArtifactSummary, Proposal, ProposalEvidence } from '../../protocol/learning/proposals.ts';
 import type { SynthesizeRequest } from '../../protocol/learning/synthesis.ts';
 import type { CommandGroup, CommandInput, CommandSpec, Context } from '../command.ts';
 import { editText } from '../editor.ts';
 import { EXIT, type ExitCode, UsageError } from '../exit.ts';
-import { counted, type Paint, propertyLines, sanitize, table } from '../text.ts';
+import { colourDiffLine, reviewArtifact } from '../reviewed-artifact.ts';
+import { counted, propertyLines, sanitize, table } from '../text.ts';
 import { confirm, listOption, parseJsonObject, stringOption } from '../values.ts';
 import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
 import { effect, preview, previews } from './previews.ts';
@@ -141,12 +142,6 @@ const impact: CommandSpec = {
   },
 };
 
-function colourDiffLine(paint: Paint, line: string): string {
-  const shown = sanitize(line);
-  if (line.startsWith('+')) return paint('green', shown);
-  return line.startsWith('-') ? paint('red', shown) : shown;
-}
-
 const revise: CommandSpec = {
   name: 'revise',
   takes: '<proposalId>',
@@ -196,7 +191,12 @@ const apply: CommandSpec = {
   example: 'proposals apply prop-0mw4x2c1h0001',
   async run(context, { args: [proposalId = ''], options }) {
     const client = await context.client();
-    const artifactHash = stringOption(options.hash) ?? (await reviewedNow(context, client, proposalId));
+    // Other hosts have neither hashes nor evidence.
+    const isOwn = isCapstan(await client.discover());
+    const hash = stringOption(options.hash);
+    const artifactHash =
+      hash === undefined && isOwn ? await reviewArtifact(context, client, { proposalId, verb: 'Apply' }) : hash;
+    const before = isOwn ? await client.getProposalEvidence(proposalId) : undefined;
     const applied = await client.applyProposal(proposalId, artifactHash === undefined ? {} : { artifactHash });
     if ('installedArtifactRef' in applied) {
       const { installedArtifactRef } = applied;
@@ -207,36 +207,29 @@ const apply: CommandSpec = {
       );
       return EXIT.done;
     }
+    const after = before && (await client.getProposalEvidence(proposalId));
     context.show(
       applied,
-      () => [`Approval required: ${applied.approvalId}`],
+      () => [
+        `Approval required: ${applied.approvalId}`,
+        ...(after?.gate ? [whyItWaits(after.gate, before?.gate)] : []),
+      ],
       () => [applied.approvalId],
     );
-    const { runId, gate } = artifactHash === undefined ? {} : await client.getProposalEvidence(proposalId);
-    if (gate) context.note(`An approver can run: capstan approvals approve ${runId} ${gate.nodeId}`);
+    if (after?.gate)
+      context.note(`An approver votes with: capstan approvals approve ${after.runId} ${after.gate.nodeId}`);
     return EXIT.waiting;
   },
 };
 
-/**
- * Shows the artifact and asks; the hash is that of what was shown. Nobody approves what they have not seen. Hosts that
- * are not Capstan hosts have no hashes.
- */
-async function reviewedNow(context: Context, client: Client, proposalId: string): Promise<string | undefined> {
-  if (!isCapstan(await client.discover())) return undefined;
-  const { terminal, note, paint } = context;
-  if (!terminal.isInteractive) {
-    throw new UsageError(
-      `--hash is required. Run: capstan proposals diff ${proposalId}, then add --hash <artifactHash>.`,
-    );
-  }
-  const { artifactHash, revisions, change } = await client.getProposalEvidence(proposalId);
-  const lines = change ?? revisions.at(-1)?.diff ?? '';
-  for (const line of lines.split('\n')) note(colourDiffLine(paint, line));
-  if (!/^y(es)?$/i.test((await terminal.ask(`Apply ${artifactHash}? [y/N] `)).trim())) {
-    throw new UsageError('Cancelled. Nothing was changed.');
-  }
-  return artifactHash;
+type Gate = NonNullable<ProposalEvidence['gate']>;
+
+/** Why applying a proposal did not apply it: its gate was open before, it needs more votes, or the caller has none. */
+function whyItWaits({ quorum, grantedBy, approvalId }: Gate, before: Gate | undefined): string {
+  const votes = `It has ${grantedBy.length} of ${counted(quorum, 'vote')}.`;
+  if (before?.approvalId === approvalId) return `Its gate was open already; applying again is no vote. ${votes}`;
+  if (grantedBy.length > 0) return `Your vote is counted. ${votes}`;
+  return `You wrote a part of it or lack a role that its gate requires, so somebody else has to approve it. ${votes}`;
 }
 
 const reject: CommandSpec = {

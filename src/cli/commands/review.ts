@@ -1,10 +1,12 @@
 import type { Client } from '../../client/index.ts';
+import { defined } from '../../protocol/format/json.ts';
 import type { InboxItem } from '../../protocol/people/inbox.ts';
 import type { CommandSpec, Context } from '../command.ts';
 import { describeError } from '../error-report.ts';
 import { EXIT, UsageError } from '../exit.ts';
 import { approvalAnswer, interruptLines, promptForAnswers } from '../interrupt-answers.ts';
 import { findOpenInterrupt, type OpenInterrupt, submitAnswer } from '../open-interrupts.ts';
+import { artifactLines, proposalOfGate } from '../reviewed-artifact.ts';
 import { PromptCancelled } from '../terminal.ts';
 import { formatDuration } from '../text.ts';
 
@@ -51,10 +53,13 @@ async function reviewItem(
     const open = await findOpenInterrupt(client, runId, nodeId);
     context.note(`${context.paint('bold', `${open.nodeId} of ${runId}`)}, open for ${formatDuration(ageMs)}`);
     for (const line of interruptLines(open)) context.note(`  ${line}`);
+    const proposalId = await proposalOfGate(client, runId, open);
+    const evidence = proposalId === undefined ? undefined : await client.getProposalEvidence(proposalId);
+    if (evidence) for (const line of artifactLines(context, evidence)) context.note(`  ${line}`);
     const choice = await askChoice(context, open);
     if (choice === 'skip') return 'left';
     if (choice === 'quit') return 'quit';
-    const answer = await answerOf(context, open, choice === 'accept');
+    const answer = await answerOf(context, open, choice === 'accept', evidence?.artifactHash);
     const code = await submitAnswer(context, client, runId, open.nodeId, answer, EXIT.done);
     return code === EXIT.done ? 'answered' : 'left';
   } catch (error) {
@@ -80,8 +85,13 @@ async function askChoice({ terminal }: Context, open: OpenInterrupt): Promise<Re
   }
 }
 
-async function answerOf({ terminal }: Context, open: OpenInterrupt, isApproved: boolean): Promise<unknown> {
+async function answerOf(
+  { terminal }: Context,
+  open: OpenInterrupt,
+  isApproved: boolean,
+  artifactHash: string | undefined,
+): Promise<unknown> {
   if (!isApproval(open)) return promptForAnswers(terminal, open);
-  const reason = (await terminal.ask('Reason (optional): ')).trim();
-  return approvalAnswer(open, isApproved, reason === '' ? undefined : reason);
+  const reason = (await terminal.ask('Reason (optional): ')).trim() || undefined;
+  return approvalAnswer(open, isApproved, defined({ reason, artifactHash }));
 }

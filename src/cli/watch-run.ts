@@ -1,5 +1,6 @@
 import type { Client, EventPayload, RunEvent } from '../client/index.ts';
 import { valueAt } from '../protocol/format/json.ts';
+import { isTerminalStatus } from '../protocol/running/run-status.ts';
 import type { RunSnapshot } from '../protocol/running/runs.ts';
 import type { Context } from './command.ts';
 import { eventDetail } from './event-details.ts';
@@ -69,12 +70,14 @@ export async function followRun(
   const signal = context.terminal.interrupted();
   const progress = new Progress(context);
   const printer = new EventPrinter(context);
+  const questions = new OpenQuestions(client, runId);
   // Retries and log lines are only in the debug mode. Scripts that read JSON get the updates that they know.
   const streamMode = mode ?? (context.isJson ? 'updates' : 'debug');
   try {
     for await (const event of client.followRun(runId, { after, streamMode, signal })) {
       progress.record(event);
       progress.printAbove(() => printer.print(event));
+      if (await questions.isOpen(event)) progress.printAbove(() => printer.hint(runId));
     }
   } catch (error) {
     if (!(error instanceof Interrupted)) throw error;
@@ -95,6 +98,25 @@ export async function followRun(
   return exitOfRun(run.status);
 }
 
+/** Knows whether a run still waits for the answer that an event asks for: a log begins with what was answered long ago. */
+class OpenQuestions {
+  readonly #client: Client;
+  readonly #runId: string;
+  #hasEnded = false;
+
+  constructor(client: Client, runId: string) {
+    this.#client = client;
+    this.#runId = runId;
+  }
+
+  async isOpen({ type, nodeId = '' }: RunEvent): Promise<boolean> {
+    if (type !== 'interrupt.requested' || this.#hasEnded) return false;
+    const { status, nodeStates } = await this.#client.waitForRun(this.#runId, { until: () => true });
+    this.#hasEnded = isTerminalStatus(status);
+    return nodeStates?.[nodeId]?.status === 'suspended';
+  }
+}
+
 /** Prints events as lines, and the pieces of what a model writes as one text that grows. */
 class EventPrinter {
   readonly #context: Context;
@@ -107,16 +129,20 @@ class EventPrinter {
 
   /** Prints one event; returns true while a text is incomplete, so that nothing may be drawn over it. */
   print(event: RunEvent): boolean {
-    const { isJson, isQuiet, note } = this.#context;
+    const { isJson, isQuiet } = this.#context;
     if (event.type === 'output.chunk' && !isJson && !isQuiet) {
       this.#write(event.payload);
     } else {
       this.endText();
       this.#context.show(event, () => eventLines(this.#context, event));
-      if (event.type === 'interrupt.requested')
-        note(`The run is waiting for an answer. See: capstan approvals get ${event.runId}`);
     }
     return this.#writing !== undefined;
+  }
+
+  /** Says where the interrupt that was printed last is answered. */
+  hint(runId: string): boolean {
+    this.#context.note(`The run is waiting for an answer. See: capstan approvals get ${runId}`);
+    return false;
   }
 
   /** Ends the line of an incomplete text. */

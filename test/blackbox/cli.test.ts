@@ -287,6 +287,16 @@ describe('capstan runs', () => {
     expect(JSON.parse(seen[0]!.split('\n')[0]!)).toMatchObject({ at: expect.any(String) });
   });
 
+  it('events of a run that has ended ask nobody for an answer', async () => {
+    const { runId } = await waitingRun(owner(), await registered([approval('gate')]));
+    await runArgs(['approvals', 'approve', runId]);
+    await owner().ended(runId);
+    const { code, out, err } = await run(`events ${runId} --follow`);
+    expect(code).toBe(DONE);
+    expect(out).toContain('interrupt.requested');
+    expect(err).not.toContain('waiting for an answer');
+  });
+
   it('leaves a run alone when its follower presses Ctrl-C', async () => {
     const runId = (await waitingRun(owner(), await registered([approval('gate')]))).runId;
     const enough = new AbortController();

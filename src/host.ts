@@ -81,7 +81,8 @@ const GRACE_MS = 10_000;
 const NO_SECRET =
   'CAPSTAN_SECRET is not set: anyone who can read the store can read webhook secrets, sign audit checkpoints and forge the links that answer interrupts';
 const CONSOLE = new URL('../console/dist/', import.meta.url);
-const DOCS = new URL('../docs/', import.meta.url);
+/** What the documentation is part of, in a checkout and where the package is installed. */
+const ROOT = new URL('../', import.meta.url);
 
 /** Opens the store, builds every capability, then starts to listen and to work. `extra` are capabilities of a program. */
 export async function startHost<Extra extends object = object>(
@@ -319,7 +320,7 @@ function createEdge(
         metricsAccess: config.metricsAccess,
       }),
       ...frontDoorPages(),
-      ...documentationPages(DOCS),
+      ...documentationPages(ROOT),
       ...consolePages(CONSOLE),
     ],
     metrics,

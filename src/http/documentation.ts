@@ -1,17 +1,25 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { Marked } from 'marked';
 import { refuse } from '../protocol/errors.ts';
+import { once } from '../protocol/format/once.ts';
 import { envelopeOf, JSON_TYPE } from './answers.ts';
-import { HTML, redirectTo } from './files.ts';
-import type { PublicPage } from './pages.ts';
+import { DocumentationFiles, isPage, isPicture } from './documentation-files.ts';
+import { HTML, redirectTo, typeOf } from './files.ts';
+import type { PageContent, PublicPage } from './pages.ts';
 
-/** The pages are text and one style sheet: nothing in them can run, send or load anything. */
+/** The pages are text, one style sheet and pictures of ours: nothing in them can run, send or load anything else. */
 const HEADERS = {
   'Content-Security-Policy':
-    "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'Referrer-Policy': 'no-referrer',
   'Cache-Control': 'no-cache',
 };
+/** A picture may bring its own style; whoever opens one by itself has a document that can do nothing. */
+const FILE_HEADERS = {
+  ...HEADERS,
+  'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+};
+const TEXT = 'text/plain; charset=utf-8';
 /** The tasks that the README names, each with its pages; what is in none of them comes last. */
 const TASKS: readonly (readonly [task: string, names: readonly string[]])[] = [
   ['Begin', ['ten-minutes']],
@@ -57,56 +65,67 @@ const TASKS: readonly (readonly [task: string, names: readonly string[]])[] = [
     ],
   ],
 ];
-const REPOSITORY_FILE = /^\.\.\/|^\w+\/|^adr/;
-
-/**
- * Serves the Markdown pages of a folder. They are read and rendered when somebody asks for the first one. All links are
- * relative, because a proxy may publish the host below a path.
- */
-export function documentationPages(folder: URL): PublicPage[] {
-  let rendered: ReadonlyMap<string, string> | undefined;
-  const pageOf = (name: string): string | undefined => {
-    rendered ??= renderAll(folder);
-    return rendered.get(name);
+/** Serves the documentation of a repository. Nothing is read before somebody asks for it, and everything once. */
+export function documentationPages(root: URL): PublicPage[] {
+  const files = once(() => new DocumentationFiles(root));
+  const made = new Map<string, PageContent>();
+  const contentAt = (address: string): PageContent | undefined => {
+    const path = address === '' ? INDEX : files().pathAt(address);
+    if (path !== undefined && !made.has(path)) made.set(path, contentOf(files(), path));
+    return path === undefined ? undefined : made.get(path);
   };
   return [
     { path: '/docs', answer: () => redirectTo('docs/') },
     {
       path: '/docs/*',
-      answer: ({ url }) => {
-        const body = pageOf(new URL(url, 'http://host').pathname.slice('/docs/'.length).replace(/\.md$/, ''));
-        if (body !== undefined) return { type: HTML, body, headers: HEADERS };
-        return {
-          status: 404,
-          type: JSON_TYPE,
-          body: JSON.stringify(envelopeOf(refuse('not_found', 'There is no such page.'))),
-        };
-      },
+      answer: ({ url }) => contentAt(new URL(url, 'http://host').pathname.slice('/docs/'.length)) ?? NO_SUCH_PAGE,
     },
   ];
 }
 
-/** Every page by its name; the index has none. */
-function renderAll(folder: URL): ReadonlyMap<string, string> {
-  const names = readdirSync(folder).filter((name) => name.endsWith('.md'));
-  const pages = new Map(names.map((name) => [name.slice(0, -3), readFileSync(new URL(name, folder), 'utf8')]));
-  return new Map([
-    ['', documentOf('Documentation', render(`# Documentation\n\n${indexOf(pages)}`))],
-    ...[...pages].map(([name, text]): [string, string] => [name, documentOf(titleOf(text) ?? name, render(text))]),
-  ]);
+/** Stands for the list of all pages, which no file has. */
+const INDEX = 'docs/';
+const NO_SUCH_PAGE: PageContent = {
+  status: 404,
+  type: JSON_TYPE,
+  body: JSON.stringify(envelopeOf(refuse('not_found', 'There is no such page.'))),
+};
+
+/** A page, or the bytes of a picture or an example. */
+function contentOf(files: DocumentationFiles, path: string): PageContent {
+  if (path !== INDEX && !isPage(path)) {
+    const type = isPicture(path) ? typeOf(path) : TEXT;
+    return { type, body: readFileSync(files.urlOf(path)), headers: FILE_HEADERS };
+  }
+  const text = path === INDEX ? `# Documentation\n\n${indexOf(files)}` : readFileSync(files.urlOf(path), 'utf8');
+  const depth = (path === INDEX ? '' : files.addressOf(path)!).split('/').length;
+  const document = documentOf({ title: titleOf(text) ?? path, body: render(text, { path, files }), depth });
+  return { type: HTML, body: document, headers: HEADERS };
 }
 
-/** Renders Markdown to HTML. HTML in the text is shown as text, and links lead to the web or to other pages only. */
-export function render(text: string): string {
+/** A page in the repository, and what its links may lead to. */
+interface Place {
+  readonly path: string;
+  readonly files: Pick<DocumentationFiles, 'addressOf'>;
+}
+
+/** Renders Markdown to HTML. HTML in the text is shown as text, and links lead to the web or to what is served only. */
+export function render(text: string, place: Place): string {
   const marked = new Marked({
     renderer: {
       html: ({ text: raw }) => (raw.trim().startsWith('<!--') ? '' : escaped(raw)),
       link({ href, tokens }) {
         const words = this.parser.parseInline(tokens);
-        const target = targetOf(href);
-        return target === undefined ? words : `<a href="${escaped(target)}">${words}</a>`;
+        if (/^https?:\/\//i.test(href) || href.startsWith('#')) return `<a href="${escaped(href)}">${words}</a>`;
+        const { path, target } = linked(href, place);
+        if (target !== undefined) return `<a href="${escaped(target)}">${words}</a>`;
+        return path === undefined ? words : `${words} (<code>${escaped(path)}</code> in the repository)`;
       },
-      image: ({ text: words }) => escaped(words),
+      image({ href, text: words }) {
+        const { path, target } = linked(href, place);
+        if (target === undefined || !isPicture(path!)) return escaped(words);
+        return `<img src="${escaped(target)}" alt="${escaped(words)}">`;
+      },
       heading({ tokens, depth, text: words }) {
         return `<h${depth} id="${escaped(anchorOf(words))}">${this.parser.parseInline(tokens)}</h${depth}>\n`;
       },
@@ -115,13 +134,23 @@ export function render(text: string): string {
   return marked.parse(text, { async: false });
 }
 
-/** Where a link leads on the host; undefined for a file that the host does not serve, or a scheme that can run code. */
-function targetOf(href: string): string | undefined {
-  if (/^https?:\/\//i.test(href) || href.startsWith('#')) return href;
-  if (/^[a-z][a-z0-9+.-]*:/i.test(href) || href.startsWith('/') || REPOSITORY_FILE.test(href)) return undefined;
-  const [page = '', anchor] = href.split('#');
-  return `${page.replace(/\.md$/, '')}${anchor === undefined ? '' : `#${anchor}`}`;
+/**
+ * The file that a link leads to, and its address as seen from the page: relative, because a proxy may publish the host
+ * below a path. Neither for a link out of the repository, which may have a scheme that runs code.
+ */
+function linked(href: string, { path: from, files }: Place): { readonly path?: string; readonly target?: string } {
+  if (/^[a-z][a-z0-9+.-]*:/i.test(href) || href.startsWith('/')) return {};
+  const resolved = URL.parse(href, `${REPOSITORY}${from}`);
+  if (!resolved) return {};
+  const path = resolved.pathname.slice(1);
+  const address = files.addressOf(path);
+  if (address === undefined) return { path };
+  const up = '../'.repeat((files.addressOf(from) ?? '').split('/').length - 1);
+  return { path, target: `${up}${address}${resolved.hash}` };
 }
+
+/** Only for the sake of resolving paths: the repository may be published anywhere. */
+const REPOSITORY = 'https://repository.invalid/';
 
 function anchorOf(heading: string): string {
   return heading
@@ -131,7 +160,8 @@ function anchorOf(heading: string): string {
 }
 
 /** The pages by what a reader wants to do. */
-function indexOf(pages: ReadonlyMap<string, string>): string {
+function indexOf(files: DocumentationFiles): string {
+  const pages = new Map(files.pages.map((path) => [files.addressOf(path)!, readFileSync(files.urlOf(path), 'utf8')]));
   const listed = new Set(TASKS.flatMap(([, names]) => names));
   const rest = [...pages.keys()].filter((name) => !listed.has(name)).sort();
   return [...TASKS, ['More', rest] as const]
@@ -149,7 +179,15 @@ function titleOf(text: string): string | undefined {
   return /^# (.+)$/m.exec(text)?.[1];
 }
 
-function documentOf(title: string, body: string): string {
+interface PageParts {
+  readonly title: string;
+  readonly body: string;
+  /** How many steps it is up to the root of the host. */
+  readonly depth: number;
+}
+
+function documentOf({ title, body, depth }: PageParts): string {
+  const root = '../'.repeat(depth);
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -157,10 +195,10 @@ function documentOf(title: string, body: string): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${escaped(title)} · Capstan</title>
-<link rel="stylesheet" href="../console/reference/docs.css">
+<link rel="stylesheet" href="${root}console/reference/docs.css">
 </head>
 <body>
-<nav aria-label="Documentation"><a href="../">Capstan</a> <a href="../docs/">Documentation</a></nav>
+<nav aria-label="Documentation"><a href="${root}">Capstan</a> <a href="${root}docs/">Documentation</a></nav>
 <main>
 ${body}</main>
 </body>

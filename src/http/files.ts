@@ -30,6 +30,8 @@ const TYPES: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
   js: 'text/javascript; charset=utf-8',
   svg: 'image/svg+xml',
+  png: 'image/png',
+  jpg: 'image/jpeg',
   woff2: 'font/woff2',
   txt: 'text/plain; charset=utf-8',
 };

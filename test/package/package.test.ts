@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -118,6 +118,17 @@ describe('an installation', () => {
     const folders = [...dependencyFolders(ROOT), join(user.path, 'node_modules', 'capstan')];
     const bytes = folders.map(bytesIn).reduce((sum, each) => sum + each, 0);
     expect(bytes).toBeLessThan(INSTALLED_BYTES_MAX);
+  });
+});
+
+describe('its documentation', () => {
+  it('has the pictures that its pages show', () => {
+    const docs = join(user.path, 'node_modules', 'capstan', 'docs');
+    const shown = globSync('*.md', { cwd: docs }).flatMap((page) =>
+      [...readFileSync(join(docs, page), 'utf8').matchAll(/!\[[^\]]*\]\(([^)]+)\)/g)].map(([, path]) => path!),
+    );
+    expect(shown.length).toBeGreaterThan(0);
+    expect(shown.filter((path) => !existsSync(join(docs, path)))).toEqual([]);
   });
 });
 

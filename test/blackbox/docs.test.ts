@@ -8,10 +8,12 @@ import { readModels } from '../../src/capabilities/ai/models/settings.ts';
 import { readConfig } from '../../src/config.ts';
 import { freshFolder } from '../support/database.ts';
 import { Desk } from '../support/desk.ts';
+import { freePort } from '../support/free-port.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
 import { bundledFile, spawnHost } from '../support/process.ts';
 import { drafted, template } from '../support/proposals.ts';
 import { type PageOf, pagesWith, type Snippet, snippets } from '../support/snippets.ts';
+import { until } from '../support/until.ts';
 
 /**
  * Goal: the pages are true. Method: every block is taken as it stands. Shell lines of a page are pasted one block after
@@ -22,8 +24,9 @@ import { type PageOf, pagesWith, type Snippet, snippets } from '../support/snipp
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const RUN = ['sh', 'json', 'ts', 'env'];
-/** The page whose program goes on: it is a host of its own. */
+/** Pages whose programs go on: a host of its own, and a receiver of deliveries. */
 const HOST_PAGE = 'docs/your-first-node.md';
+const RECEIVER_PAGE = 'docs/webhooks.md';
 
 const all = snippets().filter(({ language }) => language !== 'text');
 const marked = all.filter(({ isNotRun }) => isNotRun !== undefined);
@@ -97,9 +100,31 @@ describe('the pages', () => {
     expect(process.cwd()).toBe(before);
   });
 
-  it.each(pages('ts').filter(({ page }) => page !== HOST_PAGE))('have code that runs: $page', async (each) => {
-    const { code, shown } = await desk.paste(`"${process.execPath}" "${programOf(each, desk.folder)}"`);
-    expect(code === 0 ? 'fine' : shown).toBe('fine');
+  it.each(pages('ts').filter(({ page }) => ![HOST_PAGE, RECEIVER_PAGE].includes(page)))(
+    'have code that runs: $page',
+    async (each) => {
+      const { code, shown } = await desk.paste(`"${process.execPath}" "${programOf(each, desk.folder)}"`);
+      expect(code === 0 ? 'fine' : shown).toBe('fine');
+    },
+  );
+
+  it('have a receiver of webhooks, which takes what the host sends and nothing else', async () => {
+    const PORT = String(await freePort());
+    const url = `http://127.0.0.1:${PORT}/`;
+    const { body: webhook } = await host.as('owner').post('/v1/webhooks', { url, events: ['run.completed'] });
+    const path = programOf(pages('ts').find(({ page }) => page === RECEIVER_PAGE)!, desk.folder);
+    const receiver = await spawnHost({ PORT, WEBHOOK_SECRET: webhook.secret }, { path, folder: desk.folder });
+    const headers = { 'x-openwop-timestamp': String(Date.now() / 1_000), 'x-openwop-signature': 'sha256=00' };
+    expect((await fetch(url, { method: 'POST', headers, body: '{}' })).status).toBe(401);
+    expect((await fetch(url, { method: 'POST', body: '{}' })).status).toBe(401);
+    const runId = await host.as('owner').run('support-triage', { inputs: { subject: 'I cannot log in' } });
+    await until(
+      async () => receiver.output(),
+      (shown) => shown.includes(`run.completed ${runId}`),
+    );
+    await host.as('owner').request('DELETE', `/v1/webhooks/${webhook.webhookId}`);
+    receiver.signal('SIGTERM');
+    expect(await receiver.exit).toBe('SIGTERM');
   });
 
   it('have a host in a program, which runs what the page says', { timeout: 60_000 }, async () => {

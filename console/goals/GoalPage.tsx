@@ -10,6 +10,7 @@ import { Button } from '../parts/Button.tsx';
 import { loaded } from '../parts/loaded.ts';
 import { Mark } from '../parts/Mark.tsx';
 import { Panel } from '../parts/Panel.tsx';
+import { Principal } from '../parts/Principal.tsx';
 import { Problem, Skeleton } from '../parts/States.tsx';
 import { Time } from '../parts/Time.tsx';
 import { Bounds } from './Bounds.tsx';
@@ -87,7 +88,12 @@ function Head({ goal, evaluations: { paused, managementRunId } }: GoalProps) {
       <p className={styles.facts}>
         <span>
           set <Time at={createdAt} />
-          {owner.principal && ` by ${owner.principal}`}
+          {owner.principal && (
+            <>
+              {' '}
+              by <Principal id={owner.principal} />
+            </>
+          )}
         </span>
         <span>continued {CONTINUATIONS[continuation.mode]}</span>
         <span>judged by {judge}</span>
@@ -167,7 +173,7 @@ function Objectives({ evaluations: { objectives, note } }: { readonly evaluation
           <li key={version}>
             <p dir="auto">{objective}</p>
             <p className="quiet">
-              version {version} by {by} <Time at={at} />
+              version {version} by <Principal id={by} /> <Time at={at} />
             </p>
           </li>
         ))}
@@ -176,7 +182,7 @@ function Objectives({ evaluations: { objectives, note } }: { readonly evaluation
         <p className={styles.note}>
           Note for the next runs: <span dir="auto">{note.text}</span>{' '}
           <span className="quiet">
-            {note.by} <Time at={note.at} />
+            <Principal id={note.by} /> <Time at={note.at} />
           </span>
         </p>
       )}

@@ -6,6 +6,7 @@ import { useMay } from '../api/session.ts';
 import { Button } from '../parts/Button.tsx';
 import { JsonTree } from '../parts/JsonTree.tsx';
 import { Mark } from '../parts/Mark.tsx';
+import { Principal } from '../parts/Principal.tsx';
 import { Time } from '../parts/Time.tsx';
 import { complain, say } from '../parts/toasts.tsx';
 import styles from './GoalPage.module.css';
@@ -38,7 +39,13 @@ function Verdict({ item, isOpen }: { readonly item: GoalEvaluation; readonly isO
         <span className="quiet">
           <Time at={at} />
         </span>
-        {disputedBy === undefined ? <Dispute runId={runId} /> : <strong>Disputed by {disputedBy}</strong>}
+        {disputedBy === undefined ? (
+          <Dispute runId={runId} />
+        ) : (
+          <strong>
+            Disputed by <Principal id={disputedBy} />
+          </strong>
+        )}
       </div>
       {undecided !== undefined && <p dir="auto">{undecided}</p>}
       <details open={isOpen}>

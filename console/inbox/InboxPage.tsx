@@ -8,6 +8,7 @@ import { useLooking } from '../api/looking.ts';
 import { isBlocked } from '../api/queries.ts';
 import { Button } from '../parts/Button.tsx';
 import { useKeys } from '../parts/keys.ts';
+import { Principal } from '../parts/Principal.tsx';
 import { Empty, Problem, Skeleton } from '../parts/States.tsx';
 import { Time } from '../parts/Time.tsx';
 import styles from './InboxPage.module.css';
@@ -188,7 +189,15 @@ function RunFact({ item }: { readonly item: InboxItem }) {
   if (run === undefined) return null;
   return (
     <span className={styles.facts} title={item.runId}>
-      <span className={styles.origin}>{run}</span>
+      <span className={styles.origin}>
+        {run}
+        {item.startedBy !== undefined && (
+          <>
+            {' '}
+            by <Principal id={item.startedBy} />
+          </>
+        )}
+      </span>
     </span>
   );
 }

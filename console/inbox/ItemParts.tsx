@@ -6,6 +6,7 @@ import type { RunSnapshot } from '../../src/protocol/running/runs.ts';
 import { JsonTree } from '../parts/JsonTree.tsx';
 import { useKeys } from '../parts/keys.ts';
 import { Panel } from '../parts/Panel.tsx';
+import { Principal } from '../parts/Principal.tsx';
 import { StateMark } from '../parts/StateMark.tsx';
 import { Time } from '../parts/Time.tsx';
 import { viewOf } from '../runs/view.ts';
@@ -37,7 +38,11 @@ export function ItemHead({ kind, title, at, origin, children }: HeadProps) {
             {origin.nodeId !== undefined && ` › ${origin.nodeId}`}
           </span>
           <code>{origin.runId}</code>
-          {origin.startedBy !== undefined && <span>started by {origin.startedBy}</span>}
+          {origin.startedBy !== undefined && (
+            <span>
+              started by <Principal id={origin.startedBy} />
+            </span>
+          )}
         </p>
       )}
     </header>
@@ -74,7 +79,11 @@ export function RunEvidence({ runId, events, run, nodeId }: EvidenceProps) {
           <p className={styles.run}>
             <StateMark state={run.status} />
             <span dir="auto">{run.workflowId}</span>
-            {run.owner?.principal && <span className="quiet">by {run.owner.principal}</span>}
+            {run.owner?.principal && (
+              <span className="quiet">
+                by <Principal id={run.owner.principal} />
+              </span>
+            )}
           </p>
         )}
         {run && hasMembers(run.inputs) && (

@@ -6,6 +6,7 @@ import { useSession } from '../api/session.ts';
 import { Button } from '../parts/Button.tsx';
 import { JsonTree } from '../parts/JsonTree.tsx';
 import { useKeys } from '../parts/keys.ts';
+import { Principals } from '../parts/Principal.tsx';
 import { SchemaFields } from '../parts/SchemaForm.tsx';
 import type { Schema } from '../parts/schema.ts';
 import { draftOf, readDraft } from '../parts/schema-draft.ts';
@@ -105,7 +106,12 @@ function Votes({ asked: { data, votes } }: { readonly asked: Asked }) {
       <span className="number">
         {granted.length} of {needed}
       </span>{' '}
-      approvals{granted.length > 0 && `: ${granted.map(({ by }) => by).join(', ')}`}
+      approvals
+      {granted.length > 0 && (
+        <>
+          : <Principals ids={granted.map(({ by }) => by)} />
+        </>
+      )}
     </p>
   );
 }

@@ -3,6 +3,7 @@ import { Eye } from 'lucide-react';
 import type { InboxItem } from '../../src/protocol/people/inbox.ts';
 import { useViewerNews, viewersQuery } from '../api/looking.ts';
 import { useMay, useSession } from '../api/session.ts';
+import { Principal } from '../parts/Principal.tsx';
 import styles from './Viewers.module.css';
 
 const NAMED_MAX = 3;
@@ -57,7 +58,7 @@ function Names({ names }: { readonly names: readonly string[] }) {
       {shown.map((name, index) => (
         <span key={name}>
           {index > 0 && (index === shown.length - 1 && rest === 0 ? ' and ' : ', ')}
-          <bdi>{name}</bdi>
+          <Principal id={name} />
         </span>
       ))}
       {rest > 0 && ` and ${rest} more`}

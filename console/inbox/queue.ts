@@ -34,10 +34,9 @@ export function placeOf({ kind, workflowId, nodeId }: InboxItem): string {
   return place === '' || workflowId === undefined ? KIND_WORDS[kind] : `${KIND_WORDS[kind]} · ${place}`;
 }
 
-/** The run of an item, by the end of its id and by who started it; undefined for what belongs to no run of a person. */
-export function runOf({ workflowId, runId, startedBy }: InboxItem): string | undefined {
-  if (workflowId === undefined || runId === undefined) return undefined;
-  return `Run …${runId.slice(-RUN_CHARS)}${startedBy === undefined ? '' : ` by ${startedBy}`}`;
+/** The run of an item, by the end of its id; undefined for what belongs to no run of a person. */
+export function runOf({ workflowId, runId }: InboxItem): string | undefined {
+  return workflowId === undefined || runId === undefined ? undefined : `Run …${runId.slice(-RUN_CHARS)}`;
 }
 
 /** The queue in groups. Feedback has an item for each run, but ids of different kinds may be equal. */

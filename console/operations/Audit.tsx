@@ -4,6 +4,7 @@ import type { AuditItem } from '../../src/protocol/trust/audit.ts';
 import { auditCheckQuery, auditQuery } from '../api/operations.ts';
 import type { Column } from '../parts/DataTable.tsx';
 import { explain } from '../parts/explain.ts';
+import { Principal } from '../parts/Principal.tsx';
 import { Time } from '../parts/Time.tsx';
 import { ListSection } from './ListSection.tsx';
 import styles from './Operations.module.css';
@@ -23,7 +24,7 @@ export function Audit(props: SectionProps) {
         </button>
       ),
     },
-    { title: 'Who', show: ({ actor }) => actor },
+    { title: 'Who', show: ({ actor }) => <Principal id={actor} /> },
     { title: 'What', isExtra: true, show: ({ target }) => <span className={styles.id}>{target}</span> },
     { title: 'Outcome', show: ({ outcome }) => OUTCOMES[outcome as keyof typeof OUTCOMES] ?? outcome },
     { title: 'When', show: ({ at }) => <Time at={at} /> },

@@ -5,6 +5,7 @@ import { useMay, useSession } from '../api/session.ts';
 import { JsonTree } from '../parts/JsonTree.tsx';
 import { counted } from '../parts/numbers.ts';
 import { Panel } from '../parts/Panel.tsx';
+import { usePrincipalNames } from '../parts/Principal.tsx';
 import { Problem, Skeleton } from '../parts/States.tsx';
 import { span } from '../parts/time.ts';
 import { Facts } from './Facts.tsx';
@@ -15,6 +16,7 @@ import styles from './Operations.module.css';
 export function HostSection() {
   const { data, error, isPending, refetch } = useQuery(hostQuery);
   const { principal, role, scopes, tenant, workspace } = useSession();
+  const [name = principal] = usePrincipalNames([principal]);
   const may = useMay();
   if (isPending) return <Skeleton />;
   if (!data) return <Problem error={error} onRetry={() => void refetch()} />;
@@ -25,7 +27,7 @@ export function HostSection() {
     ['Version', text(document, 'implementation.version') ?? 'not said'],
     ['Protocol', text(document, 'protocolVersion') ?? 'not said'],
     ...(may('tenant:admin') ? [] : [['Ended runs are kept', retentionOf(document)] as const]),
-    ['You', `${principal}, ${role ?? 'own scopes'}`],
+    ['You', `${name === principal ? name : `${name} (${principal})`}, ${role ?? 'own scopes'}`],
     ['Tenant', workspace === undefined ? tenant : `${tenant} / ${workspace}`],
   ] as const;
   return (

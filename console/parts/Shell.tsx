@@ -11,6 +11,7 @@ import { Button } from './Button.tsx';
 import { KeyHelp } from './KeyHelp.tsx';
 import { PALETTE_KEYS, useKeys } from './keys.ts';
 import { loaded } from './loaded.ts';
+import { Principal } from './Principal.tsx';
 import { PAGES } from './pages.ts';
 import styles from './Shell.module.css';
 import { Stale } from './Stale.tsx';
@@ -113,7 +114,7 @@ function Foot({ onHelp }: { readonly onHelp: () => void }) {
       </a>
       <div className={styles.who}>
         <div className={styles.name} title={principal}>
-          {principal}
+          <Principal id={principal} />
         </div>
         <div className={styles.role}>
           {/* The first key of a host is named after its role. */}

@@ -11,6 +11,7 @@ import { Copy } from '../parts/Copy.tsx';
 import { Dialog } from '../parts/Dialog.tsx';
 import { Field } from '../parts/Field.tsx';
 import { useKeys } from '../parts/keys.ts';
+import { Principals } from '../parts/Principal.tsx';
 import { complain, say } from '../parts/toasts.tsx';
 import styles from './ProposalPage.module.css';
 import { Uninstall } from './Uninstall.tsx';
@@ -189,7 +190,13 @@ function Gate({ evidence: { gate } }: { readonly evidence: ProposalEvidence }) {
       <span className="number">
         {grantedBy.length} of {quorum}
       </span>
-      {grantedBy.length > 0 && ` (${grantedBy.join(', ')})`}.
+      {grantedBy.length > 0 && (
+        <>
+          {' '}
+          (<Principals ids={grantedBy} />)
+        </>
+      )}
+      .
     </p>
   );
 }

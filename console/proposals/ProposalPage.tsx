@@ -9,6 +9,7 @@ import { Diff } from '../parts/Diff.tsx';
 import { JsonTree } from '../parts/JsonTree.tsx';
 import { Mark } from '../parts/Mark.tsx';
 import { Panel } from '../parts/Panel.tsx';
+import { Principal } from '../parts/Principal.tsx';
 import { Problem, Skeleton } from '../parts/States.tsx';
 import { Time } from '../parts/Time.tsx';
 import { Decide } from './Decide.tsx';
@@ -200,7 +201,7 @@ function History({
       <ol className={styles.history}>
         {revisions.map(({ at, by, hash, note }, index) => (
           <li key={`${at}${hash}`}>
-            <strong>{index === 0 ? 'Drafted' : `Revision ${index}`}</strong> by {by} <Time at={at} />{' '}
+            <strong>{index === 0 ? 'Drafted' : `Revision ${index}`}</strong> by <Principal id={by} /> <Time at={at} />{' '}
             <code title={hash}>{hash.slice(0, 12)}</code>
             {note && (
               <p dir="auto" className={styles.text}>

@@ -12,6 +12,7 @@ import { Button } from '../parts/Button.tsx';
 import { useKeys } from '../parts/keys.ts';
 import { Mark } from '../parts/Mark.tsx';
 import { counted } from '../parts/numbers.ts';
+import { Principal } from '../parts/Principal.tsx';
 import { Empty, Problem, Skeleton } from '../parts/States.tsx';
 import { Time } from '../parts/Time.tsx';
 import { complain, say } from '../parts/toasts.tsx';
@@ -233,7 +234,10 @@ function Installed() {
                 {artifact.sha256.slice(0, 12)}
               </td>
               <td>
-                <Time at={artifact.installedAt} /> <span className="quiet">by {artifact.installedBy}</span>
+                <Time at={artifact.installedAt} />{' '}
+                <span className="quiet">
+                  by <Principal id={artifact.installedBy} />
+                </span>
               </td>
               {may('proposals:activate') && (
                 <td>

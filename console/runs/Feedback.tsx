@@ -10,6 +10,7 @@ import { annotationsQuery } from '../api/runs.ts';
 import { useMay } from '../api/session.ts';
 import { Button } from '../parts/Button.tsx';
 import { Panel } from '../parts/Panel.tsx';
+import { Principal } from '../parts/Principal.tsx';
 import { Problem } from '../parts/States.tsx';
 import { Time } from '../parts/Time.tsx';
 import { complain, say } from '../parts/toasts.tsx';
@@ -99,7 +100,7 @@ function Said({ annotations, isOfNode = false }: { annotations: readonly Annotat
                 ·{' '}
               </>
             )}
-            {actor.principalRef} · <Time at={createdAt} />
+            <Principal id={actor.principalRef} /> · <Time at={createdAt} />
           </span>
         </li>
       ))}

@@ -12,6 +12,7 @@ import { Copy } from '../parts/Copy.tsx';
 import { Dialog } from '../parts/Dialog.tsx';
 import { useKeys } from '../parts/keys.ts';
 import { counted, dollars } from '../parts/numbers.ts';
+import { Principal } from '../parts/Principal.tsx';
 import { StateMark } from '../parts/StateMark.tsx';
 import { Duration, Time } from '../parts/Time.tsx';
 import { complain, say } from '../parts/toasts.tsx';
@@ -56,7 +57,12 @@ export function RunHeader({ run, view, isWithoutWorker }: HeaderProps) {
             <dt>Started</dt>
             <dd>
               <Time at={createdAt} />
-              {owner?.principal && <span className="quiet"> by {owner.principal}</span>}
+              {owner?.principal && (
+                <span className="quiet">
+                  {' '}
+                  by <Principal id={owner.principal} />
+                </span>
+              )}
             </dd>
           </div>
         )}

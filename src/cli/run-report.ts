@@ -7,6 +7,7 @@ import type { WorkflowEdge } from '../protocol/running/workflows.ts';
 import type { Context } from './command.ts';
 import { logText, saidBy, skipReason } from './event-details.ts';
 import { orNone } from './or-none.ts';
+import { PrincipalNames } from './principal-names.ts';
 import { columns, errorText, formatDuration, paintStatus, propertyLines, sanitize, shortText } from './text.ts';
 import { valueLines } from './value-lines.ts';
 
@@ -26,7 +27,8 @@ const WARNINGS_MAX = 10;
 
 /** Reads the log and the graph of a run and formats what came out of it. */
 export async function runReport(context: Context, client: Client, run: RunSnapshot): Promise<string[]> {
-  const [events, edges] = await Promise.all([eventsOf(client, run.runId), edgesOf(client, run.workflowId)]);
+  const [log, edges] = await Promise.all([eventsOf(client, run.runId), edgesOf(client, run.workflowId)]);
+  const events = await new PrincipalNames(context, client).in(log);
   const isWaiting = Object.entries(run.nodeStates ?? {}).some((node) => waitNoted(node, events) !== undefined);
   return runLines(context, run, { events, edges, tasks: isWaiting ? await tasksOf(client, run.runId) : undefined });
 }

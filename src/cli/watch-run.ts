@@ -5,6 +5,7 @@ import type { RunSnapshot } from '../protocol/running/runs.ts';
 import type { Context } from './command.ts';
 import { eventDetail } from './event-details.ts';
 import { EXIT, type ExitCode, exitOfRun } from './exit.ts';
+import { PrincipalNames } from './principal-names.ts';
 import { Progress } from './progress.ts';
 import { runReport } from './run-report.ts';
 import { Interrupted } from './terminal.ts';
@@ -69,14 +70,15 @@ export async function followRun(
 ): Promise<ExitCode> {
   const signal = context.terminal.interrupted();
   const progress = new Progress(context);
-  const printer = new EventPrinter(context);
+  const printer = new EventPrinter(context, new PrincipalNames(context, client));
   const questions = new OpenQuestions(client, runId);
   // Retries and log lines are only in the debug mode. Scripts that read JSON get the updates that they know.
   const streamMode = mode ?? (context.isJson ? 'updates' : 'debug');
   try {
     for await (const event of client.followRun(runId, { after, streamMode, signal })) {
       progress.record(event);
-      progress.printAbove(() => printer.print(event));
+      const lines = await printer.linesOf(event);
+      progress.printAbove(() => printer.print(event, lines));
       if (await questions.isOpen(event)) progress.printAbove(() => printer.hint(runId));
     }
   } catch (error) {
@@ -120,21 +122,28 @@ class OpenQuestions {
 /** Prints events as lines, and the pieces of what a model writes as one text that grows. */
 class EventPrinter {
   readonly #context: Context;
+  readonly #names: PrincipalNames;
   /** The node whose text the cursor stands behind. */
   #writing: string | undefined;
 
-  constructor(context: Context) {
+  constructor(context: Context, names: PrincipalNames) {
     this.#context = context;
+    this.#names = names;
+  }
+
+  /** What is printed of an event for people. */
+  async linesOf(event: RunEvent): Promise<string[]> {
+    return eventLines(this.#context, await this.#names.in(event));
   }
 
   /** Prints one event; returns true while a text is incomplete, so that nothing may be drawn over it. */
-  print(event: RunEvent): boolean {
+  print(event: RunEvent, lines: readonly string[]): boolean {
     const { isJson, isQuiet } = this.#context;
     if (event.type === 'output.chunk' && !isJson && !isQuiet) {
       this.#write(event.payload);
     } else {
       this.endText();
-      this.#context.show(event, () => eventLines(this.#context, event));
+      this.#context.show(event, () => lines);
     }
     return this.#writing !== undefined;
   }

@@ -127,7 +127,7 @@ import type {
   TriggerDelivery,
 } from '../protocol/starting/triggers.ts';
 import type { AuditItem, AuditVerifyResult } from '../protocol/trust/audit.ts';
-import type { ApiKey, ApiKeyRequest, NewApiKey, RotateKeyRequest } from '../protocol/trust/keys.ts';
+import type { ApiKey, ApiKeyRequest, NamedPrincipals, NewApiKey, RotateKeyRequest } from '../protocol/trust/keys.ts';
 import type { DiscoveryDocument } from './discovery.ts';
 import {
   type Bytes,
@@ -565,6 +565,9 @@ export const OPERATIONS = {
     takes: 'body',
   }),
   revokeApiKey: operation<{ reply: undefined }>()('DELETE', `${HOST}/keys/{keyId}`),
+  listPrincipals: operation<{ query: { principal: string }; reply: NamedPrincipals }>()('GET', `${HOST}/principals`, {
+    takes: 'query',
+  }),
 
   listPromptTemplates: operation<{
     query?: PageQuery & {

@@ -52,4 +52,5 @@ export * from './trust/audit-anchors.ts';
 export * from './trust/audit-chain.ts';
 export * from './trust/audit-keys.ts';
 export * from './trust/keys.ts';
+export * from './trust/principals.ts';
 export * from './trust/scopes.ts';

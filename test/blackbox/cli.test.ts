@@ -287,6 +287,27 @@ describe('capstan runs', () => {
     expect(JSON.parse(seen[0]!.split('\n')[0]!)).toMatchObject({ at: expect.any(String) });
   });
 
+  it('calls people by the names of their keys, and scripts by what was recorded', async () => {
+    const make = async (name: string, ...flags: string[]) =>
+      (await runArgs(['keys', 'create', name, '--role', 'editor', '--json', ...flags])).json;
+    const [bob, ci] = [await make('laptop', '--person', 'bob'), await make('ci')];
+    expect((await run('keys list')).out).toMatch(/^key-\S+ +laptop +bob +hk_live_/m);
+    const { runId } = await waitingRun(owner(), await registered([approval('a'), approval('b')]));
+    for (const [nodeId, { key }] of Object.entries({ a: bob, b: ci }))
+      await run(`approvals approve ${runId} ${nodeId}`, { environment: { CAPSTAN_KEY: key } });
+    await owner().ended(runId);
+    expect((await run(`runs get ${runId}`)).out).toMatch(/^decisions +a: accept by bob; b: accept by ci$/m);
+    for (const follow of ['', ' --follow']) {
+      const { out } = await run(`events ${runId}${follow}`);
+      expect(out).toMatch(/approval\.received +a {2}accept by bob$/m);
+      expect(out).toMatch(/approval\.received +b {2}accept by ci$/m);
+      expect(out).not.toContain(bob.id);
+      expect((await run(`events ${runId}${follow} --json`)).out).toContain(bob.id);
+    }
+    const audited = await run(`audit list --actor ${bob.id}`);
+    expect(audited.out).toContain(`bob (${bob.id})`);
+  });
+
   it('events of a run that has ended ask nobody for an answer', async () => {
     const { runId } = await waitingRun(owner(), await registered([approval('gate')]));
     await runArgs(['approvals', 'approve', runId]);

@@ -5,7 +5,7 @@ import { everythingAtRest } from '../support/at-rest.ts';
 import { freshDatabase, freshFolder, migratedDatabase } from '../support/database.ts';
 import { unique } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
-import { startHostWith, startTestHost, type TestHost } from '../support/host.ts';
+import { KEYS as KEYS_OF_HOST, startHostWith, startTestHost, type TestHost } from '../support/host.ts';
 import { keyRecords } from '../support/keys.ts';
 import { onEachStore, STORES } from '../support/stores.ts';
 import { until } from '../support/until.ts';
@@ -13,6 +13,7 @@ import { until } from '../support/until.ts';
 /** API keys over the wire: who may make which, how long they hold, and where they can never be seen. */
 
 const KEYS = '/v1/host/capstan/keys';
+const PRINCIPALS = '/v1/host/capstan/principals';
 const SOMETHING = '/v1/workflows/conformance-noop';
 const HOUR_MS = 60 * 60 * 1_000;
 
@@ -75,6 +76,39 @@ onEachStore(
       const { revokedAt } = await find(owner(), made.id);
       expect((await revoke(owner(), made.id)).status).toBe(204);
       expect((await find(owner(), made.id)).revokedAt).toBe(revokedAt);
+    });
+
+    it('principals have the names of their keys, for whoever may read runs', async () => {
+      const ci = await make(owner(), { name: 'ci' });
+      const laptop = await make(owner(), { name: 'laptop', role: 'viewer', person: 'bob' });
+      const chosen = await make(owner(), { name: 'nightly', principal: unique('nightly') });
+      await revoke(owner(), ci.id);
+      const ids = [ci.id, laptop.id, 'nobody-has-this', KEYS_OF_HOST.editor.principal];
+      const named = (api: Api, ...principals: string[]) => api.get(`${PRINCIPALS}?principal=${principals.join(',')}`);
+      expect((await named(by(laptop.key), ...ids)).body).toEqual({
+        items: [
+          { principal: KEYS_OF_HOST.editor.principal },
+          { principal: ci.id, name: 'ci' },
+          { principal: laptop.id, name: 'laptop', person: 'bob' },
+        ],
+      });
+      const rotated = (await rotate(owner(), laptop.id)).body;
+      expect((await named(by(rotated.key), laptop.id)).body.items).toEqual([
+        { principal: laptop.id, name: 'laptop', person: 'bob' },
+      ]);
+      expect((await named(host().as('other'), ...ids)).body).toEqual({ items: [] });
+      expect((await named(by(TEST_OWNER.key), ...ids)).body).toEqual({ items: [] });
+      expectRefusal(await named(by(chosen.key), ci.id), 403, 'forbidden');
+      for (const wrong of ['', 'a,', 'a b', Array(51).fill('a').join(',')])
+        expectRefusal(await named(owner(), wrong), 400, 'validation_error');
+    });
+
+    it('principals of a workspace see the names of what acts there', async () => {
+      const [north, south, everywhere] = await Promise.all(
+        [{ workspace: 'north' }, { workspace: 'south' }, {}].map((rest) => make(owner(), rest)),
+      );
+      const { body } = await by(NORTH.key).get(`${PRINCIPALS}?principal=${north.id},${south.id},${everywhere.id}`);
+      expect(body.items.map(({ principal }: Body) => principal).sort()).toEqual([north.id, everywhere.id].sort());
     });
 
     it('the list has pages, newest first', async () => {

@@ -77,6 +77,7 @@ const FIELDS: Readonly<Record<string, Fields>> = {
     ...paged('audit', 'newest first, page by page, none twice and none left out'),
   },
   exportAudit: all('?fromSeq ?toSeq', ['audit', 'in parts, each of which can be checked by itself']),
+  listPrincipals: all('?principal', ['keys', 'principals have the names of their keys, for whoever may read runs']),
   listApiKeys: paged('keys', 'the list has pages, newest first'),
   createApiKey: {
     name: ['keys', 'a key is made, used, found without itself, and revoked'],

@@ -1,5 +1,6 @@
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Api } from '../support/api.ts';
 import { barriers, launchBrowser, misfits, type Visit, visit } from '../support/browser.ts';
 import { ALL_PAYLOADS, enter as enterConsole, go, PAYLOADS, reloadWithFeed, unexpected } from '../support/console.ts';
 import { fixed, line, node, register, workflow } from '../support/definitions.ts';
@@ -73,6 +74,22 @@ describe('the console', () => {
       await own.stop();
       await issuer.stop();
     }
+  });
+
+  it('people are called by their names, each of which is asked for once', async () => {
+    const make = async (name: string, rest: object) =>
+      (await host.as('owner').post('/v1/host/capstan/keys', { name, role: 'editor', ...rest })).body;
+    const [bob, ci] = [await make('laptop', { person: 'bob' }), await make('ci', {})];
+    const id = await register(host.as('owner'), workflow([approval('gate')]));
+    for (const { key } of [bob, ci]) await waitingRun(new Api(host.url, key), id);
+    const visited = await enter(bob.key, 'inbox');
+    const { page } = visited;
+    for (const by of ['by bob', 'by ci']) await page.getByText(by).first().waitFor();
+    expect(await page.getByRole('navigation').innerText()).toContain('bob\n');
+    expect(await page.getByText(ci.id).count()).toBe(0);
+    const asked = visited.requests.flatMap((url) => new URL(url).searchParams.get('principal')?.split(',') ?? []);
+    expect(asked.toSorted()).toEqual([bob.id, ci.id].sort());
+    expect(unexpected(visited)).toEqual([]);
   });
 
   it('signing out ends it', async () => {

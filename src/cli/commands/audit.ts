@@ -9,6 +9,7 @@ import { linesOf } from '../../system/lines.ts';
 import { trustedKeysIn, type VerifiedFile, verifyAuditFile } from '../audit-file.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT } from '../exit.ts';
+import { PrincipalNames } from '../principal-names.ts';
 import { columns, counted, table } from '../text.ts';
 import { listOption, parseInteger, stringOption } from '../values.ts';
 import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
@@ -76,11 +77,15 @@ const list: CommandSpec = {
       since: stringOption(since),
       until: stringOption(until),
     });
-    const page = await (await context.client()).listAudit({ ...filter, ...pageQuery(options) });
-    const row = (item: (typeof page.items)[number]) => [
+    const client = await context.client();
+    const page = await client.listAudit({ ...filter, ...pageQuery(options) });
+    const actors = page.items.map(({ actor }) => actor);
+    const names = await new PrincipalNames(context, client).in(actors);
+    // Beside the id, not instead of it: --actor takes the id.
+    const row = (item: (typeof page.items)[number], index: number) => [
       item.sequence,
       item.at,
-      item.actor,
+      names[index] === item.actor ? item.actor : `${names[index]} (${item.actor})`,
       item.action,
       item.target,
       item.outcome,

@@ -1,6 +1,7 @@
 import type { Client } from '../../client/index.ts';
 import type { CommandSpec, Context } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../exit.ts';
+import { PrincipalNames } from '../principal-names.ts';
 import { Interrupted } from '../terminal.ts';
 import { sanitize } from '../text.ts';
 import { parseInteger } from '../values.ts';
@@ -30,11 +31,14 @@ export const events: CommandSpec = {
     if (follow || runId === undefined) await client.getCapabilities();
     if (runId === undefined) return followTenantFeed(context, client);
     if (follow) return followRun(context, client, runId, { after, mode });
+    const names = new PrincipalNames(context, client);
     let lastSequence = after;
     for (;;) {
       const query = { timeout: POLL_S, ...(lastSequence === undefined ? {} : { lastSequence }) };
       const reply = await client.pollRunEvents(runId, query);
-      for (const event of reply.events) context.show(event, () => eventLines(context, event));
+      const named = await names.in(reply.events);
+      for (const [index, event] of reply.events.entries())
+        context.show(event, () => eventLines(context, named[index]!));
       if (reply.isComplete || reply.events.length === 0) return EXIT.done;
       lastSequence = reply.events.at(-1)!.sequence;
     }

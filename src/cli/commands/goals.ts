@@ -6,6 +6,7 @@ import { EXIT, type ExitCode, UsageError } from '../exit.ts';
 import { namingFlags } from '../flag-names.ts';
 import { evidenceLines, goalReport, planCommand } from '../goal-report.ts';
 import { orNone } from '../or-none.ts';
+import { PrincipalNames } from '../principal-names.ts';
 import { propertyLines, sanitize, table } from '../text.ts';
 import {
   confirm,
@@ -271,7 +272,8 @@ const evaluations: CommandSpec = {
   async run(context, { args: [goalId = ''], options }) {
     const client = await context.client();
     const found = await client.listGoalEvaluations(goalId, pageQuery(options));
-    const { items, costUsd, paused, deadlineAt, escalation } = found;
+    const { costUsd, paused, deadlineAt, escalation } = found;
+    const items = await new PrincipalNames(context, client).in(found.items);
     const row = ({ at, runId, satisfied, judge, evidence, disputedBy }: GoalEvaluation) => [
       at,
       runId,

@@ -16,9 +16,10 @@ const list: CommandSpec = {
   example: 'keys list',
   async run(context, { options }) {
     const page = await (await context.client()).listApiKeys(pageQuery(options));
-    const row = ({ id, name, prefix, role, lastUsedAt, revokedAt, expiresAt }: (typeof page.items)[number]) => [
+    const row = ({ id, name, person, prefix, role, lastUsedAt, revokedAt, expiresAt }: (typeof page.items)[number]) => [
       id,
       name,
+      person,
       `${prefix}…`,
       role ?? 'scopes',
       lastUsedAt ?? 'never',
@@ -27,7 +28,7 @@ const list: CommandSpec = {
     context.show(
       page,
       () => [
-        ...table(['KEY', 'NAME', 'PREFIX', 'ROLE', 'LAST USED', 'ENDS'], page.items.map(row)),
+        ...table(['KEY', 'NAME', 'PERSON', 'PREFIX', 'ROLE', 'LAST USED', 'ENDS'], page.items.map(row)),
         ...nextPageHint(page),
       ],
       () => page.items.map(({ id }) => id),

@@ -6,6 +6,7 @@ import type { SynthesizeRequest } from '../../protocol/learning/synthesis.ts';
 import type { CommandGroup, CommandInput, CommandSpec, Context } from '../command.ts';
 import { editText } from '../editor.ts';
 import { EXIT, type ExitCode, UsageError } from '../exit.ts';
+import { PrincipalNames } from '../principal-names.ts';
 import { colourDiffLine, reviewArtifact } from '../reviewed-artifact.ts';
 import { counted, propertyLines, sanitize, table } from '../text.ts';
 import { confirm, listOption, parseJsonObject, stringOption } from '../values.ts';
@@ -91,7 +92,8 @@ const diff: CommandSpec = {
   async run(context, { args: [proposalId = ''], options }) {
     const client = await context.client();
     const evidence = await client.getProposalEvidence(proposalId);
-    const { revisions, change, artifactHash, nearest, sources, obstacle, earlier = [] } = evidence;
+    const { change, artifactHash, nearest, sources, obstacle, earlier = [] } = evidence;
+    const revisions = await new PrincipalNames(context, client).in(evidence.revisions);
     const shown = options.all === true ? revisions : revisions.slice(-1);
     const titled = (title: string, lines: string): string[] => [
       context.paint('bold', sanitize(title)),
@@ -311,7 +313,9 @@ const installed: CommandSpec = {
   flags: PAGE_FLAGS,
   example: 'proposals installed',
   async run(context, { options }) {
-    const page = await (await context.client()).listInstalledArtifacts(pageQuery(options));
+    const client = await context.client();
+    const page = await client.listInstalledArtifacts(pageQuery(options));
+    const items = await new PrincipalNames(context, client).in(page.items);
     const row = ({ ref, kind, proposalId, installedBy, replaces }: InstalledArtifactSummary) => [
       ref,
       kind,
@@ -324,7 +328,7 @@ const installed: CommandSpec = {
       () => [
         ...table(
           ['ARTIFACT', 'KIND', 'PROPOSAL', 'BY', 'REPLACES'],
-          page.items.map(row),
+          items.map(row),
           'Nothing is installed. `capstan proposals list` shows what could be applied.',
         ),
         ...nextPageHint(page),

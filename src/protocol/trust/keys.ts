@@ -45,6 +45,23 @@ export const NewApiKey = Type.Object(
 /** A created or rotated key; the host stores only its hash. */
 export type NewApiKey = Static<typeof NewApiKey>;
 
+/** What the keys of a principal say about it, for people to read. */
+export const NamedPrincipal = Type.Object(
+  {
+    principal: NonEmpty,
+    name: Optional(Type.String({ description: 'Of its newest key; keys from the configuration have none' })),
+    person: Optional(Type.String({ description: 'Whose key it is' })),
+  },
+  { $id: 'NamedPrincipal' },
+);
+/** A principal with its names; nothing else of its keys is told. */
+export type NamedPrincipal = Static<typeof NamedPrincipal>;
+
+/** The principals that were asked for, as far as keys of the tenant have them. */
+export const NamedPrincipals = Type.Object({ items: Type.Array(NamedPrincipal) }, { $id: 'NamedPrincipals' });
+/** A list without pages: it is as long as the request at most. */
+export type NamedPrincipals = Static<typeof NamedPrincipals>;
+
 /** Creates an API key with a role or with individual scopes. */
 export const ApiKeyRequest = Closed({
   name: Type.String({ minLength: 1, maxLength: 128 }),

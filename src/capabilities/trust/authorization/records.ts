@@ -113,6 +113,24 @@ export function countKeysOf({ tenant, isTest }: KeyRealm, principal: string): St
   );
 }
 
+/** Names of a key, by its principal. */
+export type NamedKeyRow = Pick<KeyRow, 'principal' | 'name' | 'person'>;
+
+/**
+ * Names of keys by principals, newest key last. Whoever is bound to a workspace sees what acts there: keys of the
+ * workspace, and those of the whole tenant.
+ */
+export function listNames({ tenant, isTest, workspace }: KeyRealm, principals: readonly string[]): Statement {
+  const params: Param[] = [tenant, isTest ? 1 : 0];
+  const bound = workspace === undefined ? '' : `AND (workspace IS NULL OR workspace = $${params.push(workspace)})`;
+  const wanted = principals.map((principal) => `$${params.push(principal)}`).join(', ');
+  return {
+    sql: `SELECT principal, name, person FROM api_keys
+          WHERE tenant = $1 AND is_test = $2 ${bound} AND principal IN (${wanted}) ORDER BY key_id`,
+    params,
+  };
+}
+
 /** Stores a new key. */
 export function insertKey(row: KeyRow): Write {
   return {

@@ -1,7 +1,16 @@
 import { Type } from 'typebox';
 import { isRefusal } from '../../../protocol/errors.ts';
 import { Closed } from '../../../protocol/format/schema.ts';
-import { ApiKey, ApiKeyRequest, GRACE_S, NewApiKey, RotateKeyRequest } from '../../../protocol/trust/keys.ts';
+import {
+  ApiKey,
+  ApiKeyRequest,
+  GRACE_S,
+  NAME,
+  NamedPrincipals,
+  NewApiKey,
+  RotateKeyRequest,
+} from '../../../protocol/trust/keys.ts';
+import { PRINCIPALS_MAX } from '../../../protocol/trust/principals.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
 import { NO_CONTENT, type Reply, reply, route, transact } from '../../request.ts';
 import { keyDocument } from './document.ts';
@@ -10,6 +19,8 @@ import type { AuthorizationService, IssuedKey } from './service.ts';
 const operation = route<{ readonly authorization: AuthorizationService }>();
 
 const KEYS = '/v1/host/capstan/keys';
+/** A name without the anchors of its pattern. */
+const ONE_NAME = NAME.source.slice(1, -1);
 const KeyParams = Closed({ keyId: Type.String({ minLength: 1, maxLength: 128 }) });
 
 const listApiKeys = operation({
@@ -78,10 +89,28 @@ const revokeApiKey = operation({
     ),
 });
 
+const listPrincipals = operation({
+  operationId: 'listPrincipals',
+  summary: 'Name principals: the name of their key, and whose it is, as far as keys of the tenant say so',
+  method: 'GET',
+  path: '/v1/host/capstan/principals',
+  scope: 'runs:read',
+  query: Closed({
+    principal: Type.String({
+      pattern: `^${ONE_NAME}(,${ONE_NAME}){0,${PRINCIPALS_MAX - 1}}$`,
+      description: `At most ${PRINCIPALS_MAX}, separated by commas`,
+    }),
+  }),
+  replies: { 200: NamedPrincipals },
+  refusals: [400],
+  handle: async ({ caller, query: { principal } }, { authorization }) =>
+    reply(200, { items: await authorization.names(caller, principal.split(',')) }),
+});
+
 /** The idempotency record of this reply is redacted, so a retry gets everything but the key. */
 function created({ key, ...rest }: IssuedKey): Reply {
   return reply(201, { ...keyDocument(rest), key });
 }
 
-/** The operations on API keys. */
-export const routes = [listApiKeys, createApiKey, rotateApiKey, revokeApiKey];
+/** The operations on API keys and on those who use them. */
+export const routes = [listApiKeys, createApiKey, rotateApiKey, revokeApiKey, listPrincipals];

@@ -1,5 +1,6 @@
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
-import type { JsonObject } from '../../../protocol/format/json.ts';
+import { defined, type JsonObject } from '../../../protocol/format/json.ts';
+import type { NamedPrincipal } from '../../../protocol/trust/keys.ts';
 import type { Role, Scope } from '../../../protocol/trust/scopes.ts';
 import { and, type Change, changeOf, perform, unchanged } from '../../../runtime/change.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
@@ -24,6 +25,8 @@ import {
   keepManager,
   keyFromRow,
   listKeys,
+  listNames,
+  type NamedKeyRow,
   revokeKey,
   type TimedKeyRow,
 } from './records.ts';
@@ -140,6 +143,24 @@ export class AuthorizationService implements Authorization {
   async list(caller: Caller, before: string | undefined, limit: number): Promise<StoredKey[]> {
     const rows = await this.#runtime.store.read<KeyRow>(listKeys(realmOf(caller), before, limit));
     return rows.map(storedKey);
+  }
+
+  /** What keys say about principals of the caller's tenant, for people to read; also if the keys are revoked. */
+  async names(caller: Caller, principals: readonly string[]): Promise<NamedPrincipal[]> {
+    const realm = realmOf(caller);
+    const configured = this.#configured.filter(
+      ({ tenant, isTest, workspace = realm.workspace, principal }) =>
+        tenant === realm.tenant &&
+        isTest === realm.isTest &&
+        (realm.workspace === undefined || workspace === realm.workspace) &&
+        principals.includes(principal),
+    );
+    const rows = await this.#runtime.store.read<NamedKeyRow>(listNames(realm, principals));
+    const named = [
+      ...configured.map(({ principal, person }) => ({ principal, ...defined({ person }) })),
+      ...rows.map(({ principal, name, person }) => ({ principal, name, ...(person === null ? {} : { person }) })),
+    ];
+    return [...new Map(named.map((each) => [each.principal, each])).values()];
   }
 
   async create(caller: Caller, request: KeyRequest): Promise<Change<IssuedKey> | Refusal> {

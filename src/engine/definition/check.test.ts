@@ -90,9 +90,24 @@ describe('nodes', () => {
     });
   });
 
+  it.each([
+    ['amount > 100', 'unknown name amount; write variables.amount'],
+    ['1 + b.total', 'unknown name b; write nodes.b'],
+    ['amuont > 100', 'unknown name amuont, at column 1; the names here are variables, inputs, nodes'],
+  ])('with the expression %s are told how to write it', (text, message) => {
+    const nodes = [node('a', 'core.noop', { inputs: { port: expression(text) } }), node('b')];
+    const variables = [{ name: 'amount', type: 'number' as const }];
+    expect(problemsOf({ ...workflow(nodes), variables })).toEqual([
+      { path: 'nodes[0].inputs.port', nodeId: 'a', message },
+    ]);
+    const condition = { type: 'expression' as const, expression: text };
+    const [problem] = problemsOf({ ...workflow([node('a'), node('b')], [edge('a', 'b', { condition })]), variables });
+    expect(problem).toMatchObject({ path: 'edges[0].condition', message: expect.stringContaining(message) });
+  });
+
   it('connected to an unknown node are refused', () => {
     expect(problemsOf(workflow([node('a', 'core.noop', { inputs: { port: connection('ghost', 'x') } })]))).toEqual([
-      { path: 'nodes[0].inputs.port', nodeId: 'a', message: 'Unknown node "ghost" in a connection.' },
+      { path: 'nodes[0].inputs.port', nodeId: 'a', message: 'Unknown node "ghost".' },
     ]);
   });
 
@@ -118,6 +133,12 @@ describe('nodes', () => {
 });
 
 describe('edges', () => {
+  it('to a node that is almost there are refused with its name', () => {
+    expect(problemsOf(workflow([node('tell'), node('other')], [edge('tel', 'other')]))).toEqual([
+      { path: 'edges[0].sourceNodeId', message: 'Unknown node "tel". Did you mean "tell"?' },
+    ]);
+  });
+
   it('to or from an unknown node are refused', () => {
     expect(problemsOf(workflow([node('a')], [edge('ghost', 'phantom')]))).toEqual([
       { path: 'edges[0].sourceNodeId', message: 'Unknown node "ghost".' },

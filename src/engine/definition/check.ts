@@ -10,9 +10,11 @@ import {
   type WorkflowVariable,
 } from '../../protocol/running/workflows.ts';
 import { compileCondition, compilePort } from '../expressions/condition.ts';
+import type { UnknownNameError } from '../expressions/expression-error.ts';
 import { isKnownReducer, takesTtl } from '../run/channels.ts';
 import { topologicalOrder } from './graph.ts';
 import { scheduledEdges } from './orchestration.ts';
+import { unknownName } from './unknown-name.ts';
 
 /** One error in a workflow definition, with the location that its author has to correct. */
 export interface Problem {
@@ -81,10 +83,11 @@ export function checkDefinition(definition: WorkflowDefinition, catalog: NodeCat
 /** Lazy: stops checking once the caller has taken enough problems. */
 function* problemsIn(definition: WorkflowDefinition, catalog: NodeCatalog): Generator<Problem> {
   const ids: NodeIds = new Set(definition.nodes.map(({ id }) => id));
+  const names: DeclaredNames = { ids, variables: new Set(definition.variables.map(({ name }) => name)) };
   yield* duplicates(definition);
   yield* invalidIds(definition);
-  for (const [index, node] of definition.nodes.entries()) yield* checkNode(node, `nodes[${index}]`, ids, catalog);
-  for (const [index, edge] of definition.edges.entries()) yield* checkEdge(edge, `edges[${index}]`, ids);
+  for (const [index, node] of definition.nodes.entries()) yield* checkNode(node, `nodes[${index}]`, names, catalog);
+  for (const [index, edge] of definition.edges.entries()) yield* checkEdge(edge, `edges[${index}]`, names);
   yield* checkCycles(definition, catalog);
   yield* checkVariables(definition);
   yield* checkChannels(definition);
@@ -114,6 +117,12 @@ export function schemasIn(
 }
 
 type NodeIds = ReadonlySet<string>;
+
+/** What expressions can refer to by name. */
+interface DeclaredNames {
+  readonly ids: NodeIds;
+  readonly variables: ReadonlySet<string>;
+}
 
 function duplicates({ nodes, edges, variables }: WorkflowDefinition): Problem[] {
   return [
@@ -161,7 +170,7 @@ function repeated(values: readonly string[]): [string, number][] {
   });
 }
 
-function checkNode(node: WorkflowNode, path: string, ids: NodeIds, catalog: NodeCatalog): Problem[] {
+function checkNode(node: WorkflowNode, path: string, names: DeclaredNames, catalog: NodeCatalog): Problem[] {
   if (!catalog.has(node.typeId)) return [unknownType(node, path, catalog)];
   const config = catalog.checkConfig(node).map((problem) => ({
     ...problem,
@@ -170,7 +179,7 @@ function checkNode(node: WorkflowNode, path: string, ids: NodeIds, catalog: Node
     ...(problem.requiredCapability ? { offendingTypeId: node.typeId } : {}),
   }));
   const ports = Object.entries(node.inputs).flatMap(([port, value]) =>
-    checkPort(value, ids).map((message) => ({ path: `${path}.inputs.${port}`, message, nodeId: node.id })),
+    checkPort(value, names).map((message) => ({ path: `${path}.inputs.${port}`, message, nodeId: node.id })),
   );
   const fixed = (catalog.checkInputs?.(node) ?? []).map((problem) => ({
     ...problem,
@@ -192,12 +201,24 @@ function unknownType(node: WorkflowNode, path: string, catalog: NodeCatalog): Pr
   return { ...problem, message, requiredCapability, offendingTypeId: node.typeId };
 }
 
-function checkPort(port: PortValue, ids: NodeIds): string[] {
-  if (port.type === 'expression') return failure(() => compilePort(port.expression));
-  if (port.type === 'connection' && !ids.has(port.nodeId)) {
-    return [`Unknown node ${JSON.stringify(port.nodeId)} in a connection.`];
+function checkPort(port: PortValue, names: DeclaredNames): string[] {
+  if (port.type === 'expression') return expressionFailure(() => compilePort(port.expression), names);
+  if (port.type === 'connection' && !names.ids.has(port.nodeId)) {
+    return [unknownName('node', port.nodeId, names.ids)];
   }
   return [];
+}
+
+/** As `failure`; a name that the definition declares is told as it has to be written. */
+function expressionFailure(compile: () => unknown, { ids, variables }: DeclaredNames): string[] {
+  try {
+    compile();
+    return [];
+  } catch (error) {
+    const { message, unknownName: name = '' } = error as Partial<UnknownNameError>;
+    const root = variables.has(name) ? 'variables' : ids.has(name) ? 'nodes' : undefined;
+    return [root === undefined ? String(message) : `unknown name ${name}; write ${root}.${name}`];
+  }
 }
 
 /** Runs a check that throws, and returns the message of its error as a list of at most one. */
@@ -231,11 +252,11 @@ function checkContract({ id, typeId, envelopeContract }: WorkflowNode, path: str
   return [{ path: `${path}.envelopeContract`, nodeId: id, message }];
 }
 
-function checkEdge(edge: WorkflowEdge, path: string, ids: NodeIds): Problem[] {
+function checkEdge(edge: WorkflowEdge, path: string, names: DeclaredNames): Problem[] {
   const ends = (['sourceNodeId', 'targetNodeId'] as const)
-    .filter((end) => !ids.has(edge[end]))
-    .map((end) => ({ path: `${path}.${end}`, message: `Unknown node ${JSON.stringify(edge[end])}.` }));
-  const condition = edge.condition ? failure(() => compileCondition(edge.condition!)) : [];
+    .filter((end) => !names.ids.has(edge[end]))
+    .map((end) => ({ path: `${path}.${end}`, message: unknownName('node', edge[end], names.ids) }));
+  const condition = edge.condition ? expressionFailure(() => compileCondition(edge.condition!), names) : [];
   return [...ends, ...condition.map((message) => ({ path: `${path}.condition`, message }))];
 }
 
@@ -313,7 +334,7 @@ function checkTriggers({ triggers }: WorkflowDefinition, ids: NodeIds): Problem[
   return triggers.flatMap(({ nodeId }, index) =>
     nodeId === undefined || ids.has(nodeId)
       ? []
-      : [{ path: `triggers[${index}].nodeId`, message: `Unknown node ${JSON.stringify(nodeId)}.` }],
+      : [{ path: `triggers[${index}].nodeId`, message: unknownName('node', nodeId, ids) }],
   );
 }
 

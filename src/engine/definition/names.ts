@@ -3,6 +3,7 @@ import type { PortValue, WorkflowDefinition, WorkflowEdge, WorkflowNode } from '
 import { conditionReferences, portReferences } from '../expressions/condition.ts';
 import type { Reference } from '../expressions/references.ts';
 import { type NodeCatalog, PROBLEMS_MAX, type Problem } from './check.ts';
+import { unknownName } from './unknown-name.ts';
 
 /** What a definition refers to by a name that nothing has. */
 interface UnknownNames {
@@ -124,7 +125,7 @@ class Search {
       const name = port.variableName;
       if (this.#variables.has(name) || this.#channels.has(name)) return;
       const otherwise = port.optional ? 'the input is left out' : 'the node fails';
-      this.warnings.add(place, () => `${unknown('variable', name, this.#variables)} Without it ${otherwise}.`);
+      this.warnings.add(place, () => `${unknownName('variable', name, this.#variables)} Without it ${otherwise}.`);
     }
   }
 
@@ -137,7 +138,7 @@ class Search {
     if (root === 'inputs') return this.#variable(name, this.#declared, isGuarded, place);
     if (root === 'output' && source) return this.#output(source, name, isGuarded, place);
     const node = this.#nodes.get(name);
-    if (!node) this.problems.add(place, () => unknown('node', name, this.#nodes.keys()));
+    if (!node) this.problems.add(place, () => unknownName('node', name, this.#nodes.keys()));
     else if (member !== undefined) this.#output(node, member, isGuarded, place);
   }
 
@@ -147,7 +148,7 @@ class Search {
     const hint = isChannel ? `It is a channel: read it with an input of type variable.` : 'Declare it under variables.';
     const isWarning = isGuarded || (this.#declared.size === 0 && !isChannel);
     const found = isWarning ? this.warnings : this.problems;
-    found.add(place, () => `${unknown('variable', name, known)} ${hint}`);
+    found.add(place, () => `${unknownName('variable', name, known)} ${hint}`);
   }
 
   #output(node: WorkflowNode, name: string, isGuarded: boolean, place: Place): void {
@@ -219,10 +220,4 @@ function listed(names: Names): string {
   const rest = names.size - LISTED_MAX;
   const first = [...names.values().take(LISTED_MAX)].join(', ');
   return rest > 0 ? `${first} and ${rest} more` : first;
-}
-
-function unknown(what: string, name: string, known: Iterable<string>): string {
-  const meant = nearest(name, [...known]);
-  const hint = meant === undefined ? '' : ` Did you mean ${JSON.stringify(meant)}?`;
-  return `Unknown ${what} ${JSON.stringify(name)}.${hint}`;
 }

@@ -3,7 +3,7 @@ import { isObject, type JsonObject, own } from '../../protocol/format/json.ts';
 import type { Allowance } from './allowance.ts';
 import { bound, DURATION_STEPS, usesOptionals } from './bounds.ts';
 import { Budget } from './budget.ts';
-import { ExpressionError } from './expression-error.ts';
+import { ExpressionError, UnknownNameError } from './expression-error.ts';
 import { type Read, type Reference, readsIn, referencesIn } from './references.ts';
 
 const EXPRESSION_CHARS_MAX = 4_096;
@@ -58,7 +58,7 @@ function compile(environment: Environment, names: readonly string[], text: strin
     throw new ExpressionError(`the expression is longer than ${EXPRESSION_CHARS_MAX} characters`);
   }
   const budget = new Budget();
-  const program = parse(environment, text);
+  const program = parse(environment, names, text);
   const optionalReads = usesOptionals(program.ast) ? readsIn(program.ast, names) : [];
   bound(program.ast, budget);
   const evaluate = (scope: Record<string, unknown>): unknown => {
@@ -80,14 +80,17 @@ function compile(environment: Environment, names: readonly string[], text: strin
  * Parse errors may quote the author's own text. The first line of the library's message is the reason; the rest draws
  * the position, which is said in words instead.
  */
-function parse(environment: Environment, text: string): ReturnType<Environment['parse']> {
+function parse(environment: Environment, names: readonly string[], text: string): ReturnType<Environment['parse']> {
   try {
     const program = environment.parse(text);
     const checked = program.check();
     if (!checked.valid) throw checked.error;
     return program;
   } catch (error) {
-    throw new ExpressionError(String((error as Error).message).split('\n', 1)[0]! + positionOf(error, text));
+    const [reason = ''] = String((error as Error).message).split('\n', 1);
+    const [, unknownName] = /^Unknown variable: (\w+)$/.exec(reason) ?? [];
+    if (unknownName !== undefined) throw new UnknownNameError(unknownName, positionOf(error, text), names);
+    throw new ExpressionError(reason + positionOf(error, text));
   }
 }
 

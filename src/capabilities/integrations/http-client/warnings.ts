@@ -1,4 +1,5 @@
 import type { Egress } from '../../../system/egress.ts';
+import { withAllowEntry } from '../../egress-advice.ts';
 import { nodeWarnings, type WorkflowCheck } from '../../running/workflows/door.ts';
 import { httpFetch } from './nodes.ts';
 
@@ -9,6 +10,11 @@ export function refusedUrls(egress: Pick<Egress, 'problemWith'>): WorkflowCheck 
       const problem = typeId === httpFetch.typeId ? egress.problemWith(String(url)) : undefined;
       return problem === undefined
         ? []
-        : [{ path: '.config.url', message: `This host would refuse it: the URL ${problem}.` }];
+        : [
+            {
+              path: '.config.url',
+              message: `This host would refuse it: the URL ${withAllowEntry(problem, String(url))}.`,
+            },
+          ];
     });
 }

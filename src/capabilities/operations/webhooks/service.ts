@@ -6,6 +6,7 @@ import { factsOf, type Subject } from '../../../runtime/run-row.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { ensureWork } from '../../../store/queue.ts';
 import { redactValue } from '../../../system/redaction.ts';
+import { withAllowEntry } from '../../egress-advice.ts';
 import type { Caller } from '../../request.ts';
 import { type Audit, entryBy } from '../../trust/audit/door.ts';
 import { webhookDocument } from './document.ts';
@@ -87,7 +88,7 @@ export class WebhookService implements Webhooks {
 
   async register({ subject }: Caller, wanted: NewWebhook): Promise<Change<IssuedWebhook> | Refusal> {
     const problem = await this.#runtime.egress.check(wanted.url);
-    if (problem) return refuse('webhook_url_rejected', `url ${problem}.`, { field: 'url' });
+    if (problem) return refuse('webhook_url_rejected', `url ${withAllowEntry(problem, wanted.url)}.`, { field: 'url' });
     const foreign = refuseForeignScope(subject, wanted.scopeName);
     if (foreign) return foreign;
     return this.#add(subject, { ...wanted, runId: '' });
@@ -102,7 +103,8 @@ export class WebhookService implements Webhooks {
       return refuse('forbidden', message, { field: 'callbackUrl', scopeRequired: 'runs:read' });
     }
     const problem = await this.#runtime.egress.check(url);
-    if (problem) return refuse('validation_error', `callbackUrl ${problem}.`, { field: 'callbackUrl' });
+    if (problem)
+      return refuse('validation_error', `callbackUrl ${withAllowEntry(problem, url)}.`, { field: 'callbackUrl' });
     const answersAt = scopes.has('approvals:respond') ? origin : undefined;
     return this.#add(subject, { url, events: CALLBACK_EVENTS, runId, answersAt });
   }

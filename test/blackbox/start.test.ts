@@ -148,6 +148,10 @@ describe('starting', () => {
     await kill(first);
     const second = await start(environment);
     expect(second.output()).not.toContain('hk_live_');
+    expect(second.output()).toContain(
+      `If all are lost, stop the host and run: npx capstan keys recover --data ${folder}\n`,
+    );
+    expect(first.output()).not.toContain('keys recover');
     expect((await new Api(second.url, key).get(`/v1/runs/${snapshot.runId}`)).status).toBe(200);
     await kill(second);
   });

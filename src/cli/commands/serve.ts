@@ -71,7 +71,7 @@ async function serve(flags: Record<string, string | boolean>, command: Command):
     const host = await startHost(config, { clock, ids: realIds(clock), log }, extra);
     // Before it says that it listens: whoever reads that may stop it at once.
     stopOnSignal(host, log, collectGarbageWhenIdle(host.isIdle, realClock));
-    if (host.firstKey) process.stdout.write(firstSteps(host.url, host.firstKey, project));
+    process.stdout.write(host.firstKey ? firstSteps(host.url, host.firstKey, project) : lostKeyHint(config));
     process.stdout.write(`listening on ${host.url}\n`);
   } catch (error) {
     const failure = error as Error;
@@ -159,6 +159,20 @@ Start the example workflow, with the command or with curl:
     -H 'Content-Type: application/json' -d '{"workflowId":"support-triage","inputs":{"subject":"I cannot log in","plan":"pro"}}'
 
 `;
+}
+
+/**
+ * What to do if the key of the first start is lost; nothing where people are let in by the configuration, or where the
+ * host starts again with every change of a file.
+ */
+function lostKeyHint({ apiKeys, oidc, isDev, databaseUrl, dataFolder }: Config): string {
+  if (apiKeys.length > 0 || oidc || isDev) return '';
+  const recover = 'npx capstan keys recover';
+  const otherwise =
+    databaseUrl === undefined
+      ? `stop the host and run: ${recover} --data ${dataFolder}`
+      : `run this with the same DATABASE_URL: ${recover}`;
+  return `The keys of this host were printed when they were made. If all are lost, ${otherwise}\n`;
 }
 
 /** Ctrl-C is somebody who waits; whoever sends SIGTERM has requests to lead elsewhere first. */

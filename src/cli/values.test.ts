@@ -16,6 +16,7 @@ it('reads assignments by the declared types of the inputs', () => {
     more: {},
   });
   expect(() => read('list=[a')).toThrow('--set list must be of type array, and [a is not JSON.');
-  expect(() => read('count=')).toThrow('and an empty text is not JSON');
+  expect(() => read('count=')).toThrow('--set count must be of type number, and an empty text is none.');
+  expect(() => read('count=lots')).toThrow('and lots is none. Write for example --set count=5.');
   expect(() => read('count')).toThrow('must have the form name=value');
 });

@@ -33,13 +33,16 @@ export async function parseJsonObject(terminal: Terminal, text: string, what: st
 /** The variables that a workflow declares. */
 type Declared = readonly Pick<WorkflowVariable, 'name' | 'type'>[];
 
+/** For commands whose inputs are those of a workflow. */
+export const UNDECLARED_FLAG = { '--allow-unknown': 'also send inputs that the workflow does not declare' } as const;
+
 /**
  * Combines --input and --set into one object; --set wins. Its values are read by the types that the workflow declares,
- * which is asked for only then, and a name that it does not declare is warned about.
+ * which is asked for only then, and a name that it does not declare is refused unless --allow-unknown is set.
  */
 export async function inputsFromOptions(
   context: Context,
-  { input, set }: CommandInput['options'],
+  { input, set, allowUnknown }: CommandInput['options'],
   workflowOf: () => string | undefined | Promise<string> = () => undefined,
 ): Promise<JsonObject> {
   const whole = input === undefined ? {} : await parseJsonObject(context.terminal, String(input), '--input');
@@ -48,7 +51,10 @@ export async function inputsFromOptions(
   const workflowId = isGiven ? await workflowOf() : undefined;
   const declared = workflowId === undefined ? [] : await variablesOf(context, workflowId);
   const inputs = { ...whole, ...parseAssignments(texts, '--set', declared) };
-  for (const warning of undeclaredInputs(inputs, declared)) context.note(context.paint('yellow', warning));
+  const undeclared = allowUnknown === true ? [] : undeclaredInputs(inputs, declared);
+  if (undeclared.length > 0) {
+    throw new UsageError([...undeclared, 'To send it anyway, add --allow-unknown.'].join('\n'));
+  }
   return inputs;
 }
 
@@ -62,7 +68,10 @@ export async function inputsOf(
   return Object.keys(inputs).length > 0 || options.input !== undefined ? { inputs } : {};
 }
 
-/** Inputs that a workflow does not declare, in words. It gets them all the same: its nodes may read them undeclared. */
+/**
+ * Inputs that a workflow does not declare, in words. The host takes them, because nodes may read them undeclared; typed at
+ * a terminal they are mistakes.
+ */
 function undeclaredInputs(inputs: JsonObject, declared: Declared): string[] {
   const known = declared.map(({ name }) => name);
   if (known.length === 0) return [];
@@ -70,8 +79,8 @@ function undeclaredInputs(inputs: JsonObject, declared: Declared): string[] {
     .filter((name) => !known.includes(name))
     .map((name) => {
       const meant = nearest(name, known);
-      const advice = meant === undefined ? `It declares: ${known.join(', ')}.` : `Did you mean ${meant}?`;
-      return sanitize(`The workflow declares no input ${name}. ${advice}`);
+      const advice = meant === undefined ? `it declares ${known.join(', ')}.` : `did you mean ${meant}?`;
+      return sanitize(`The workflow declares no input ${name}; ${advice}`);
     });
 }
 
@@ -118,11 +127,17 @@ function assignedValue(text: string, what: string, declared: Declared[number] | 
   if (declared?.type === 'string') return typeof parsed === 'string' ? parsed : text;
   if (!declared || parsed !== text) return parsed;
   const { name, type } = declared;
+  const given = shortText(text) || 'an empty text';
   throw new UsageError(
-    sanitize(
-      `${what} ${name} must be of type ${type}, and ${shortText(text) || 'an empty text'} is not JSON. Write it in quotes that the shell keeps, for example ${what} '${name}=${EXAMPLES[type]}'.`,
-    ),
+    sanitize(`${what} ${name} must be of type ${type}, and ${given} is ${adviceFor(what, declared)}`),
   );
+}
+
+/** Only what has brackets or spaces suffers from the shell. */
+function adviceFor(what: string, { name, type }: Declared[number]): string {
+  const example = `${name}=${EXAMPLES[type]}`;
+  if (type === 'number' || type === 'boolean') return `none. Write for example ${what} ${example}.`;
+  return `not JSON. Write it in quotes that the shell keeps, for example ${what} '${example}'.`;
 }
 
 /** Parses JSON, or returns the text itself when it is not JSON. */

@@ -4,7 +4,7 @@ import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
 import { withWorkflow } from '../nearest-workflow.ts';
 import { table } from '../text.ts';
-import { inputsFromOptions, parseInteger, stringOption } from '../values.ts';
+import { inputsFromOptions, parseInteger, stringOption, UNDECLARED_FLAG } from '../values.ts';
 import { OBSERVATION_FLAGS, observationFromOptions } from './observations.ts';
 import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
 import { deleteCommand, getCommand, type Resource, switchCommand } from './resource-commands.ts';
@@ -64,6 +64,7 @@ const create: CommandSpec = {
     '--repeat': 'run again each time the condition becomes true',
     '--input <json>': 'inputs of the run: a JSON object, @file, or - for standard input',
     '--set <name=value...>': 'one input',
+    ...UNDECLARED_FLAG,
   },
   example: 'commitments create follow-up --memory mem://sales --at 2027-01-04T09:00:00Z',
   async run(context, { args: [workflowId = ''], options }) {

@@ -5,12 +5,13 @@ import { failedNode, repeatedEffects, startOf } from '../fork-point.ts';
 import { orNone } from '../or-none.ts';
 import { eventsOf } from '../run-report.ts';
 import { sanitize } from '../text.ts';
-import { inputsOf } from '../values.ts';
+import { inputsOf, UNDECLARED_FLAG } from '../values.ts';
 import { reportStarted, WATCH_FLAGS } from '../watch-run.ts';
 
 const INPUT_FLAGS: Readonly<Record<string, string>> = {
   '--input <json>': 'inputs that a branch overrides: a JSON object, @file, or - for standard input',
   '--set <name=value...>': 'one input that a branch overrides',
+  ...UNDECLARED_FLAG,
 };
 
 /** `capstan runs fork`. */

@@ -16,6 +16,7 @@ import {
   parseJsonObject,
   readTextFile,
   stringOption,
+  UNDECLARED_FLAG,
 } from '../values.ts';
 import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
 
@@ -158,6 +159,7 @@ const plan: CommandSpec = {
     '--max-parallel <number>': 'limit of contributing runs at the same time',
     '--input <json>': 'inputs of each run: a JSON object, @file, or - for standard input',
     '--set <name=value...>': 'one input',
+    ...UNDECLARED_FLAG,
   },
   example:
     'goals plan goal-0mw4x2c1h0001 --workflow nightly-report --criterion "nothing-overdue=outputs.count.overdue.size() == 0"',

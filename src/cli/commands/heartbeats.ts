@@ -3,7 +3,7 @@ import type { Heartbeat, HeartbeatEvent, HeartbeatRequest } from '../../protocol
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT } from '../exit.ts';
 import { table } from '../text.ts';
-import { inputsFromOptions, parseInteger, stringOption } from '../values.ts';
+import { inputsFromOptions, parseInteger, stringOption, UNDECLARED_FLAG } from '../values.ts';
 import { OBSERVATION_FLAGS, observationFromOptions } from './observations.ts';
 import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
 import { deleteCommand, getCommand, type Resource, switchCommand } from './resource-commands.ts';
@@ -55,6 +55,7 @@ const create: CommandSpec = {
     '--workflow <id>': 'the workflow that a change starts',
     '--input <json>': 'inputs of each run: a JSON object, @file, or - for standard input',
     '--set <name=value...>': 'one input',
+    ...UNDECLARED_FLAG,
   },
   example: `heartbeats create --url https://example.com/inbox --state 'observed.body.unread' --workflow triage`,
   async run(context, { options }) {

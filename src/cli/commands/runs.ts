@@ -10,7 +10,7 @@ import { EXIT, UsageError } from '../exit.ts';
 import { withWorkflow } from '../nearest-workflow.ts';
 import { forkText, runLines, runReport } from '../run-report.ts';
 import { paintStatus, propertyLines, sanitize, table } from '../text.ts';
-import { inputsOf, listOption, parseInteger, parseJsonObject, stringOption } from '../values.ts';
+import { inputsOf, listOption, parseInteger, parseJsonObject, stringOption, UNDECLARED_FLAG } from '../values.ts';
 import { reportStarted, WATCH_FLAGS } from '../watch-run.ts';
 import { artifacts } from './artifacts.ts';
 import { diff } from './diff.ts';
@@ -26,6 +26,7 @@ const start: CommandSpec = {
   flags: {
     '--input <json>': 'inputs: a JSON object, @file, or - for standard input',
     '--set <name=value...>': 'one input, read by its declared type',
+    ...UNDECLARED_FLAG,
     '--tag <tag...>': 'a tag to find the run by',
     '--configurable <json>': 'options of the run',
     '--idempotency-key <key>': 'a repeated start with the same key returns the same run',

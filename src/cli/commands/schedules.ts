@@ -4,7 +4,7 @@ import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
 import { withWorkflow } from '../nearest-workflow.ts';
 import { table } from '../text.ts';
-import { inputsFromOptions, stringOption } from '../values.ts';
+import { inputsFromOptions, stringOption, UNDECLARED_FLAG } from '../values.ts';
 import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
 import { deleteCommand, getCommand, type Resource } from './resource-commands.ts';
 
@@ -57,6 +57,7 @@ const create: CommandSpec = {
     '--missed <policy>': 'what to do about times when no host was running: skip (the default) or once',
     '--input <json>': 'inputs of each run: a JSON object, @file, or - for standard input',
     '--set <name=value...>': 'one input',
+    ...UNDECLARED_FLAG,
   },
   example: 'schedules create nightly-report --cron "0 3 * * *" --timezone Europe/Berlin',
   async run(context, { args: [workflowId = ''], options }) {

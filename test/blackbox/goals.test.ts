@@ -227,6 +227,7 @@ onEachStore(
           const refused = await api().post(`${GOALS}/${id}/${verb}`);
           expectRefusal(refused, 409, 'conflict');
           expect(refused.body.details.state).toBe('abandoned');
+          expect(refused.body.message).toContain('To go on, create a new goal');
         }
         expectRefusal(await edit(id, { objective: 'Again' }), 409, 'conflict');
         const body = { workflowId: counting.id, criteria: [] };
@@ -251,6 +252,16 @@ onEachStore(
         expectRefusal(await put({ criteria: [{ key: 'a', expression: 'outputs.work >' }] }), 400, 'validation_error');
         expectRefusal(await put({ criteria: [never, never] }), 400, 'validation_error');
         expectRefusal(await put({ satisfied: true }), 400, 'validation_error');
+        const reads = (expression: string) => put({ criteria: [never, { key: 'done', expression }] });
+        expect((await reads('outputs.wrok.iteration >= 2')).body).toMatchObject({
+          message: 'criteria.1.expression: Unknown node "wrok". Did you mean "work"?',
+          details: { field: 'criteria.1.expression' },
+        });
+        expect((await reads('outputs.work.done == true')).body).toMatchObject({
+          message: 'criteria.1.expression: The node "work" has no output "done". It has iteration, told.',
+        });
+        for (const careful of ['has(outputs.other)', 'outputs.?other.done.orValue(false)', 'run.status == "completed"'])
+          expect((await reads(careful)).status, careful).toBe(200);
         const stored = await plan(api(), id, { inputs: { a: 1 } });
         expect((await api().get(`${PLANS}/${id}/plan`)).body).toEqual(stored);
       });

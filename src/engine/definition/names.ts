@@ -25,6 +25,28 @@ export function unknownNames(definition: WorkflowDefinition, catalog: NodeCatalo
   return { problems: search.problems.items, warnings: search.warnings.items };
 }
 
+/** What an expression outside of a definition reads of runs of that definition. */
+export interface ReadingExpression {
+  readonly path: string;
+  readonly references: readonly Reference[];
+}
+
+/**
+ * Finds nodes and outputs that expressions read as `outputs.node.name`, and that no run of a definition has. What an
+ * expression asks for with `has` or `.?` may be missing.
+ */
+export function unknownOutputs(
+  definition: WorkflowDefinition,
+  catalog: NodeCatalog,
+  expressions: readonly ReadingExpression[],
+): readonly Problem[] {
+  const search = new Search(definition, catalog);
+  for (const { path, references } of expressions) {
+    for (const reference of references) if (reference.root === 'outputs') search.inCriterion(reference, { path });
+  }
+  return search.problems.items;
+}
+
 type Place = Pick<Problem, 'path' | 'nodeId'>;
 type Names = ReadonlySet<string>;
 
@@ -114,6 +136,11 @@ class Search {
       { path: `${path}.sourceOutput` },
       () => `${noOutput(sourceNodeId, sourceOutput, outputs)} All its outputs are delivered instead.`,
     );
+  }
+
+  /** `outputs` of a criterion are what `nodes` are to an edge. */
+  inCriterion({ path, isGuarded }: Reference, place: Place): void {
+    if (!isGuarded) this.#reference({ root: 'nodes', path, isGuarded }, undefined, place);
   }
 
   #inPort(port: PortValue, place: Place): void {

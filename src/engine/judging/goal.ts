@@ -157,7 +157,12 @@ export function pause(goal: GoalProgress): GoalProgress | Refusal {
 /** Continues a paused or escalated goal; one that has meanwhile reached a bound is closed at once. */
 export function resume(goal: GoalProgress, now: number): GoalProgress | Refusal {
   if (isClosed(goal)) return impossible(goal, 'resumed');
-  if (goal.state === 'active' && !goal.isPaused) return impossible(goal, 'resumed', 'The goal is not paused.');
+  if (goal.state === 'active' && !goal.isPaused)
+    return impossible(
+      goal,
+      'resumed',
+      'The goal is not paused. It goes on as its continuation says; nothing is to be done.',
+    );
   const resumed: GoalProgress = { ...goal, state: 'active', isPaused: false, standstill: 0 };
   return isBoundReached(resumed, now) ? { ...resumed, state: 'bound-exceeded' } : resumed;
 }
@@ -178,6 +183,10 @@ export function refuseChange(goal: GoalProgress): Refusal | undefined {
   return isClosed(goal) ? impossible(goal, 'changed') : undefined;
 }
 
-function impossible({ state }: GoalProgress, action: string, message?: string): Refusal {
-  return refuse('conflict', message ?? `A goal that is ${state} cannot be ${action}.`, { state });
+function impossible(goal: GoalProgress, action: string, message?: string): Refusal {
+  const { state } = goal;
+  const next = isClosed(goal)
+    ? 'It is closed for good. To go on, create a new goal with the same objective.'
+    : 'It waits for a person: answer its question in the inbox, or resume it.';
+  return refuse('conflict', message ?? `A goal that is ${state} cannot be ${action}. ${next}`, { state });
 }

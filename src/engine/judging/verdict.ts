@@ -9,6 +9,7 @@ import {
 import { Allowance } from '../expressions/allowance.ts';
 import { expressionLanguage } from '../expressions/expression.ts';
 import { ExpressionError } from '../expressions/expression-error.ts';
+import type { Reference } from '../expressions/references.ts';
 
 /** The data that a verifier's expressions can refer to. */
 export interface JudgedRun {
@@ -36,6 +37,9 @@ const CRITERIA = expressionLanguage(['run', 'outputs', 'variables', 'annotations
 export function checkCriterion(expression: string): void {
   CRITERIA.compileCondition(expression);
 }
+
+/** What a valid criterion reads by fixed names. */
+export const criterionReferences = (expression: string): Reference[] => CRITERIA.references(expression);
 
 /** Evaluates the verifiers that consist of expressions; undefined for other kinds. */
 export function judgeLocally(

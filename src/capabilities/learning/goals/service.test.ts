@@ -60,7 +60,7 @@ const goals = new GoalService(host, {
   contributing,
   reader,
   agreement: new Agreement(runtime, { verifiers, secondJudges, audit: { entry: silent } }),
-  plans: new GoalPlans(runtime.plans, STARTER_NEEDS.runs),
+  plans: new GoalPlans(runtime, STARTER_NEEDS.runs),
 });
 const settings = { standstillMax: 3, judgeTries: 2, judgeRetryMs: 1_000 };
 const judging = new GoalJudging(runtime, { verifiers, secondJudges, changes, settings });

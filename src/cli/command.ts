@@ -26,6 +26,8 @@ export interface CommandSpec {
   readonly flags?: Readonly<Record<string, string>>;
   /** An example command line, without the program name. */
   readonly example: string;
+  /** What --json prints instead of a reply: the result of a command that asks no host, or nothing, and there is no --json. */
+  readonly json?: 'result' | 'nothing';
   /** Returns the exit code; undefined means success. */
   run(context: Context, given: CommandInput): Promise<ExitCode | undefined>;
 }
@@ -59,10 +61,13 @@ export interface Outcome extends Situation {
   named?: Situation['named'];
 }
 
-const COMMON_FLAGS: Readonly<Record<string, string>> = {
-  '--json': 'print the reply of the host as JSON',
-  '-q, --quiet': 'print only ids, or nothing',
-};
+/** The flags that every command has. */
+function commonFlags({ json }: CommandSpec): Readonly<Record<string, string>> {
+  return {
+    ...(json === 'nothing' ? {} : { '--json': `print the ${json ?? 'reply of the host'} as JSON` }),
+    '-q, --quiet': 'print only ids, or nothing',
+  };
+}
 
 /** Adds a command group and its commands to the program. */
 export function mountGroup(program: Command, group: CommandGroup, terminal: Terminal, outcome: Outcome): void {
@@ -80,7 +85,7 @@ export function mountCommand(parent: Command, spec: CommandSpec, terminal: Termi
     .aliases(spec.aliases ?? [])
     .description(spec.summary);
   for (const argument of spec.takes?.split(' ') ?? []) command.argument(argument);
-  for (const [flag, meaning] of Object.entries({ ...spec.flags, ...COMMON_FLAGS })) {
+  for (const [flag, meaning] of Object.entries({ ...spec.flags, ...commonFlags(spec) })) {
     command.addOption(optionOf(flag, meaning));
   }
   const twin = twinOf(spec.flags ?? {});

@@ -122,6 +122,7 @@ onOneStore('capstan proposals', (host) => {
     const { id } = await drafted(host().as('editor'), 'prompt-template', { ...base, version: '1.1.0', text: 'Two.' });
     const { code, out } = await as('editor')('diff', id);
     expect(code).toBe(0);
+    expect(await as('editor')('diff', id, '-q')).toMatchObject({ code: 0, out: `${await hashOf(id)}\n` });
     expect(out.split('Difference to the artifact that it would replace')[1]).toMatch(
       /- {2}"text": "One\."\n\+ {2}"text": "Two\."/,
     );

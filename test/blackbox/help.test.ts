@@ -220,3 +220,17 @@ function wordsOf(line: string): string[] {
   const [command = ''] = line.split(' > ');
   return [...command.matchAll(/(?:[^\s"']|"[^"]*"|'[^']*')+/g)].map(([word]) => word.replaceAll(/["']/g, ''));
 }
+
+describe('the help of', () => {
+  it.each(['dev', 'test', 'worker', 'completion'])('%s has no --json, which would print nothing', async (command) => {
+    expect((await capstan([command, '--help'])).out).not.toContain('--json');
+  });
+
+  it.each(['init', 'login', 'keys recover', 'audit verify'])('%s promises no reply of a host', async (command) => {
+    expect((await capstan([...command.split(' '), '--help'])).out).toMatch(/--json +print the result as JSON/);
+  });
+
+  it('runs get does', async () => {
+    expect((await capstan(['runs', 'get', '--help'])).out).toMatch(/--json +print the reply of the host as JSON/);
+  });
+});

@@ -74,6 +74,7 @@ onOneStore('starting a run', (host) => {
     const answer = await api().post(RUNS, { workflowId });
     expectRefusal(answer, 404, 'not_found');
     expect(answer.text).not.toContain(workflowId);
+    expect(answer.body.message).toContain('GET /v1/host/capstan/workflows');
   });
 
   it('refuses evaluation runs as a capability that it does not have', async () => {

@@ -27,6 +27,7 @@ const verify: CommandSpec = {
     '--anchor <file...>': 'compare with the checkpoints in this anchor file, which also shows a log that was cut off',
   },
   example: 'audit verify audit.json',
+  json: 'result',
   async run(context, { args: [path = ''], options: { key, anchor } }) {
     try {
       const keys = await Promise.all(listOption(key).map(trustedKey));

@@ -17,6 +17,7 @@ export const backup: CommandSpec = {
   summary: 'Back the embedded store up into a new file, also while the host runs, and verify it',
   flags: DATA_FLAG,
   example: 'backup capstan-monday.db --data ./data',
+  json: 'result',
   async run(context, { args: [path], options }) {
     const { backUpFolder, reportOnBackup } = await import('../store-report.ts');
     if (context.terminal.environment.DATABASE_URL) {
@@ -42,6 +43,7 @@ export const verify: CommandSpec = {
   summary: 'Check every page, every run and the audit log of a store or of a backup',
   flags: { ...DATA_FLAG, '--database-url <url>': 'check this PostgreSQL database (DATABASE_URL)' },
   example: 'verify capstan-monday.db',
+  json: 'result',
   async run(context, { args: [path], options }) {
     const { reportOnBackup, reportOnFolder, reportOnPostgres } = await import('../store-report.ts');
     const url = options.databaseUrl ?? (path === undefined ? context.terminal.environment.DATABASE_URL : undefined);

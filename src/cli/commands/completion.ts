@@ -13,6 +13,7 @@ export function completionOf(groups: readonly CommandGroup[], commands: readonly
     takes: '<shell>',
     summary: `Print a completion script for ${Object.keys(SHELLS).join(', ')}`,
     example: 'completion bash > ~/.local/share/bash-completion/completions/capstan',
+    json: 'nothing',
     async run(context, { args: [shell = ''] }) {
       const script = Object.hasOwn(SHELLS, shell) ? SHELLS[shell] : undefined;
       if (!script) throw new UsageError(`<shell> must be one of ${Object.keys(SHELLS).join(', ')}.`);

@@ -24,6 +24,7 @@ export const dev: CommandSpec = {
     '--data <folder>': 'data folder (CAPSTAN_DATA, or .capstan/data in the project)',
   },
   example: 'dev my-agent',
+  json: 'nothing',
   async run(context, { args: [path = '.'], options }) {
     const folder = resolve(path);
     if (!existsSync(folder)) throw new UsageError(`There is no folder ${folder}.`);

@@ -37,6 +37,7 @@ export const doctor: CommandSpec = {
   name: 'doctor',
   summary: 'Check the connection, the key and what the host supports',
   example: 'doctor',
+  json: 'result',
   async run(context) {
     const { terminal, paint } = context;
     const login = await currentLogin(terminal.environment);

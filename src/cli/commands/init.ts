@@ -12,6 +12,7 @@ export const init: CommandSpec = {
   takes: '<folder>',
   summary: 'Make a project: a node and a workflow of your own, with a test',
   example: 'init my-agent',
+  json: 'result',
   async run(context, { args: [path = '.'] }) {
     const folder = resolve(path);
     if (existsSync(folder) && readdirSync(folder).length > 0) {

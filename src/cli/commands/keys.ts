@@ -154,6 +154,7 @@ const recover: CommandSpec = {
     '--tenant <name>': 'the tenant of the key (default)',
   },
   example: 'keys recover --data ./data',
+  json: 'result',
   async run(context, { options }) {
     const tenant = stringOption(options.tenant) ?? 'default';
     // Imported late: the host would slow down every other command.

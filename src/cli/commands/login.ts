@@ -10,6 +10,7 @@ export const login: CommandSpec = {
   takes: '[url]',
   summary: 'Store a host URL and an API key; the key is read from a prompt or from standard input',
   example: 'login http://127.0.0.1:3210',
+  json: 'result',
   async run(context, { args: [given] }) {
     const { terminal } = context;
     const { environment } = terminal;
@@ -44,6 +45,7 @@ export const logout: CommandSpec = {
   takes: '[url]',
   summary: 'Delete the stored key for a host',
   example: 'logout http://127.0.0.1:3210',
+  json: 'result',
   async run(context, { args: [given] }) {
     const { environment } = context.terminal;
     const url = given === undefined ? (await currentLogin(environment)).url : normalizeUrl(given);

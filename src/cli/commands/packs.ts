@@ -119,6 +119,7 @@ const sign: CommandSpec = {
   summary: 'Sign every file of a pack of nodes, for `capstan worker --pack`; writes pack.sig',
   flags: { '--key <file>': 'private key: Ed25519, PEM' },
   example: 'packs sign examples/node-pack --key signing.pem',
+  json: 'result',
   async run(context, { args: [folder = '.'], options }) {
     const keyFile = stringOption(options.key);
     if (keyFile === undefined) throw new UsageError('Name the file of the private key: --key signing.pem');

@@ -99,22 +99,26 @@ const diff: CommandSpec = {
       context.paint('bold', sanitize(title)),
       ...lines.split('\n').map((line) => colourDiffLine(context.paint, line)),
     ];
-    context.show(evidence, () => [
-      ...shown.flatMap(({ at, by, note = '', diff: lines }) => titled([at, by, note].join('  ').trim(), lines)),
-      ...(revisions.length === 1 ? ['This is the draft; nobody has revised it.'] : []),
-      ...(change === undefined ? [] : ['', ...titled('Difference to the artifact that it would replace', change)]),
-      '',
-      ...propertyLines({ artifactHash }),
-      ...earlier.map(({ proposalId: id, at, reason = 'no reason given' }) =>
-        context.paint('yellow', sanitize(`rejected before, on ${at.slice(0, 10)}, as ${id}: ${reason}`)),
-      ),
-      ...sources.map(({ runId, why, excerpt }) =>
-        sanitize(`evidence from ${runId}: ${why}${excerpt === undefined ? '' : ` ${JSON.stringify(excerpt)}`}`),
-      ),
-      ...(sources.some(({ excerpt }) => excerpt !== undefined) ? [] : ['Its evidence has no corrections.']),
-      ...(obstacle ? [context.paint('yellow', sanitize(`cannot be applied: ${obstacle.message}`))] : []),
-      ...nearest.map(({ ref, score }) => sanitize(`similar to ${ref}: ${Math.round(score * 100)} %`)),
-    ]);
+    context.show(
+      evidence,
+      () => [
+        ...shown.flatMap(({ at, by, note = '', diff: lines }) => titled([at, by, note].join('  ').trim(), lines)),
+        ...(revisions.length === 1 ? ['This is the draft; nobody has revised it.'] : []),
+        ...(change === undefined ? [] : ['', ...titled('Difference to the artifact that it would replace', change)]),
+        '',
+        ...propertyLines({ artifactHash }),
+        ...earlier.map(({ proposalId: id, at, reason = 'no reason given' }) =>
+          context.paint('yellow', sanitize(`rejected before, on ${at.slice(0, 10)}, as ${id}: ${reason}`)),
+        ),
+        ...sources.map(({ runId, why, excerpt }) =>
+          sanitize(`evidence from ${runId}: ${why}${excerpt === undefined ? '' : ` ${JSON.stringify(excerpt)}`}`),
+        ),
+        ...(sources.some(({ excerpt }) => excerpt !== undefined) ? [] : ['Its evidence has no corrections.']),
+        ...(obstacle ? [context.paint('yellow', sanitize(`cannot be applied: ${obstacle.message}`))] : []),
+        ...nearest.map(({ ref, score }) => sanitize(`similar to ${ref}: ${Math.round(score * 100)} %`)),
+      ],
+      () => [artifactHash],
+    );
     return EXIT.done;
   },
 };

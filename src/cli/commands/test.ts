@@ -13,6 +13,7 @@ export const test: CommandSpec = {
   takes: '[folder]',
   summary: 'Run the tests of a project (*.test.ts) with the test runner of Node',
   example: 'test my-agent',
+  json: 'nothing',
   async run({ terminal }, { args: [folder = '.'] }) {
     const cwd = resolve(folder);
     if (!existsSync(cwd)) throw new UsageError(`There is no folder ${cwd}.`);

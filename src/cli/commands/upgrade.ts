@@ -20,6 +20,7 @@ const check: CommandSpec = {
     '--database-url <url>': 'postgres://… URL of the store (DATABASE_URL)',
   },
   example: 'upgrade check',
+  json: 'result',
   async run(context, { options }) {
     const { reportOnUpgrade } = await import('../upgrade-report.ts');
     const { environment } = context.terminal;

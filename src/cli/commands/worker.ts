@@ -19,6 +19,7 @@ export const worker: CommandSpec = {
     '--lease <seconds>': 'a worker that is silent for longer loses its attempts (30)',
   },
   example: 'worker --project my-agent --pool billing',
+  json: 'nothing',
   async run(context, { args: [path], options }) {
     const { url, key } = await currentLogin(context.terminal.environment);
     if (key === undefined) throw new UsageError('Set CAPSTAN_KEY to a key with the scope workers:serve.');

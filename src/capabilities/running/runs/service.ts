@@ -44,6 +44,12 @@ import { checkCreation, type RunRules } from './rules.ts';
 /** Results that are longer are not read for a list. */
 const LISTED_CHARS_MAX = 16_384;
 
+/** It does not repeat the id: what stands there may be a secret that somebody pasted into the wrong place. */
+const NO_WORKFLOW = refuse(
+  'not_found',
+  'There is no workflow with this workflowId, or you may not see it. GET /v1/host/capstan/workflows lists what there is.',
+);
+
 /** Runs, as people and other capabilities start, read and move them. */
 export class RunService implements Runs {
   readonly #host: Pick<Host, 'runtime' | 'executor' | 'extensions'>;
@@ -57,7 +63,7 @@ export class RunService implements Runs {
   async create(caller: Caller, request: RunCreation): Promise<Change<StartedRun> | Refusal> {
     const { subject } = caller;
     const workflow = await this.#host.runtime.plans.current(subject, request.workflowId);
-    if (!workflow) return refuse('not_found', 'There is no such workflow.');
+    if (!workflow) return NO_WORKFLOW;
     const scopeKey = request.scopeId === undefined ? undefined : sha256Hex(`${subject.tenant}\n${request.scopeId}`);
     const created = await this.#create(caller, workflow, { ...request, scopeKey });
     if (isRefusal(created)) return created;

@@ -4,6 +4,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freshFolder } from '../support/database.ts';
+import { KEY_SHOWN } from '../support/desk.ts';
 import { freePort } from '../support/free-port.ts';
 import { snippets } from '../support/snippets.ts';
 
@@ -61,7 +62,7 @@ describe('a newcomer', () => {
   }
 
   function pasted(lines: string): Promise<{ code: number | null; shown: string }> {
-    const shell = terminal(lines, { CAPSTAN_KEY: key });
+    const shell = terminal(lines.replaceAll(KEY_SHOWN, key));
     const read = readerOf(shell);
     return new Promise((resolve) => shell.on('close', (code) => resolve({ code, shown: read() })));
   }
@@ -99,11 +100,11 @@ describe('a newcomer', () => {
     expect(shown).toContain('event: run.completed');
   });
 
-  /** The first two blocks of the page; what `npm ci` installs is there already. */
+  /** The first two blocks of the page. */
   function startingLines(): string {
     const [settings, start] = ofPage(PAGE);
-    expect(start!.text).toBe('npm ci && npm start\n');
-    return `${settings!.text}\n${start!.text.replace('npm ci && ', '')}`;
+    expect(start!.text).toBe('npm start\n');
+    return `${settings!.text}\n${start!.text}`;
   }
 });
 

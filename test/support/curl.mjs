@@ -13,7 +13,7 @@ while (given.length > 0) {
     options.headers[name] = value.join(': ');
   } else if (word === '-d') {
     const data = given.shift();
-    options.body = data.startsWith('@') ? readFileSync(data.slice(1), 'utf8') : data;
+    options.body = data.startsWith('@') ? readFileSync(data === '@-' ? 0 : data.slice(1), 'utf8') : data;
   } else if (word.startsWith('http')) url = word;
   else if (word !== '-s' && word !== '-N') throw new Error(`this curl does not know ${word}`);
 }

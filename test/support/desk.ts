@@ -9,6 +9,8 @@ import { compileCache } from './process.ts';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** What is called by name on the pages, for machines that do not have it. */
 const PROGRAMS = { curl: 'test/support/curl.mjs', jq: 'test/support/jq.mjs' };
+/** What stands on a page for the key of its reader. */
+export const KEY_SHOWN = 'hk_live_…';
 const isInstalled = (name: string): boolean =>
   (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, name)));
 
@@ -47,9 +49,10 @@ export class Desk {
     };
   }
 
-  /** Pastes lines into a shell that stops at the first one that fails. */
+  /** Pastes lines into a shell that stops at the first one that fails, with the key where the page has room for it. */
   async paste(lines: string): Promise<Pasted> {
-    const pasted = promisify(execFile)('bash', ['--norc', '-euo', 'pipefail', '-c', lines], {
+    const text = lines.replaceAll(KEY_SHOWN, this.#environment.CAPSTAN_KEY ?? '');
+    const pasted = promisify(execFile)('bash', ['--norc', '-euo', 'pipefail', '-c', text], {
       cwd: this.folder,
       env: this.#environment,
     });

@@ -12,8 +12,9 @@ export interface PinnedPlan {
   readonly plan: Plan;
 }
 
-/** Compiled versions in memory. */
+/** Compiled versions in memory, unless they are heavy: all together take half a gigabyte at most. */
 const PLANS_MAX = 256;
+const WEIGHT_MAX = 2_000_000;
 /** Workflows whose newest version is remembered. */
 const CURRENT_MAX = 10_000;
 
@@ -22,7 +23,7 @@ type Current = Pick<DefinitionRow, 'owner' | 'version'>;
 /** Finds workflow versions and compiles each once. A version never changes, so compiled plans never become stale. */
 export class Plans {
   readonly #store: Store;
-  readonly #compiled = new LruCache<string, Plan>(PLANS_MAX);
+  readonly #compiled = new LruCache<string, Plan>(WEIGHT_MAX, ({ weight }) => Math.max(weight, WEIGHT_MAX / PLANS_MAX));
   /** Newest versions, by owner and workflow. Used with SQLite only, where no other process can register workflows. */
   #current = new Map<string, Current>();
 

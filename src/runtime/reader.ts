@@ -27,6 +27,8 @@ const TURN_MS = 10;
 const CACHED_EVENTS_MAX = 20_000;
 /** Weight of a cached run besides its events. */
 const RUN_WEIGHT = 20;
+/** A cached run keeps its plan in memory, of which so much takes as much as an event. */
+const PLAN_WEIGHT_PER_EVENT = 200;
 /** Runs that have ended are cached from this many events on; shorter ones are cheap to fold again. */
 const ENDED_EVENTS_MIN = 100;
 
@@ -44,7 +46,10 @@ export class RunReader {
   readonly #plans: Plans;
   readonly #clock: Clock;
   readonly #watchdog: Watchdog;
-  readonly #cache = new LruCache<string, HeldRun>(CACHED_EVENTS_MAX, ({ run }) => run.sequence + RUN_WEIGHT);
+  readonly #cache = new LruCache<string, HeldRun>(
+    CACHED_EVENTS_MAX,
+    ({ run }) => run.sequence + RUN_WEIGHT + Math.ceil(run.plan.weight / PLAN_WEIGHT_PER_EVENT),
+  );
 
   constructor(store: Store, plans: Plans, clock: Clock, watchdog: Watchdog) {
     this.#watchdog = watchdog;

@@ -102,6 +102,15 @@ onOneStore('starting a run', (host) => {
     expect(snapshot.variables).toEqual({ must: 'given', has: 'default' });
   });
 
+  it('takes at most a thousand inputs, each of which may have many members', async () => {
+    const members = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 1]));
+    const refused = await api().post(RUNS, noop({ inputs: members(1_001) }));
+    expectRefusal(refused, 400, 'validation_error');
+    expect(refused.body.details).toMatchObject({ field: 'inputs', limit: 1_000 });
+    expect((await api().post(RUNS, noop({ inputs: { ...members(999), stock: members(5_000) } }))).status).toBe(201);
+  });
+
   it('takes variables from defaults, then from inputs', async () => {
     const definition = workflow([node('a')], [], {
       variables: [

@@ -255,6 +255,30 @@ describe('the rest of a definition', () => {
   });
 });
 
+describe('more than one definition may have', () => {
+  it('of triggers is refused', () => {
+    const triggers = Array.from({ length: 101 }, (_, index) => ({ id: `t${index}`, type: 'manual' as const }));
+    expect(checkDefinition(workflow([node('a')], [], { triggers }), CATALOG)).toEqual([
+      { path: 'triggers', message: 'A workflow may have at most 100 triggers.' },
+    ]);
+  });
+
+  it('of variables is refused', () => {
+    const variables = Array.from({ length: 1_001 }, (_, index) => ({ name: `v${index}`, type: 'string' as const }));
+    expect(checkDefinition(workflow([node('a')], [], { variables }), CATALOG)).toEqual([
+      { path: 'variables', message: 'A workflow may have at most 1000 variables.' },
+    ]);
+  });
+
+  it('of expressions and patterns is refused before any is compiled', () => {
+    const condition = { type: 'regex' as const, left: 'x', right: '(?i)\\pL(' };
+    const edges = Array.from({ length: 1_000 }, (_, index) => edge('a', 'b', { id: `e${index}`, condition }));
+    const [problem, ...others] = checkDefinition(workflow([node('a'), node('b')], edges), CATALOG);
+    expect(problem).toMatchObject({ path: 'nodes', message: expect.stringContaining('Split it into sub-workflows.') });
+    expect(others).toEqual([]);
+  });
+});
+
 describe('the list of problems', () => {
   it('is bounded', () => {
     const nodes = Array.from({ length: 100 }, (_, index) => node(`n${index}`, 'vendor.acme.thing'));

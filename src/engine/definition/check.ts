@@ -3,6 +3,7 @@ import {
   ComplianceMetadata,
   NodeSettings,
   type PortValue,
+  VARIABLES_MAX,
   type WorkflowDefinition,
   type WorkflowEdge,
   type WorkflowNode,
@@ -12,6 +13,7 @@ import {
 import { compileCondition, compilePort } from '../expressions/condition.ts';
 import type { UnknownNameError } from '../expressions/expression-error.ts';
 import { isKnownReducer, takesTtl } from '../run/channels.ts';
+import { COMPILATION_COST_MAX, compilationCost } from './compilation-cost.ts';
 import { topologicalOrder } from './graph.ts';
 import { scheduledEdges } from './orchestration.ts';
 import { unknownName } from './unknown-name.ts';
@@ -69,6 +71,8 @@ export interface SchemaAt {
   readonly schema: unknown;
 }
 
+/** The times of a trigger may take a millisecond to find. */
+const TRIGGERS_MAX = 100;
 /** More would not help an author. */
 export const PROBLEMS_MAX = 20;
 
@@ -84,6 +88,8 @@ export function checkDefinition(definition: WorkflowDefinition, catalog: NodeCat
 function* problemsIn(definition: WorkflowDefinition, catalog: NodeCatalog): Generator<Problem> {
   const ids: NodeIds = new Set(definition.nodes.map(({ id }) => id));
   const names: DeclaredNames = { ids, variables: new Set(definition.variables.map(({ name }) => name)) };
+  const tooMuch = checkAmount(definition);
+  if (tooMuch.length > 0) return yield* tooMuch;
   yield* duplicates(definition);
   yield* invalidIds(definition);
   for (const [index, node] of definition.nodes.entries()) yield* checkNode(node, `nodes[${index}]`, names, catalog);
@@ -114,6 +120,19 @@ export function schemasIn(
   );
   const own = configurableSchema ? [{ path: 'configurableSchema', schema: configurableSchema }] : [];
   return [...ofNodes, ...ofChannels, ...own];
+}
+
+/** What a definition may have of each, so that it is checked and compiled while nobody has to wait for it. */
+function checkAmount(definition: WorkflowDefinition): Problem[] {
+  const problems: Problem[] = [];
+  if (compilationCost(definition) > COMPILATION_COST_MAX) {
+    const message = `The expressions and patterns of this workflow are too many or too long: together they may have about ${COMPILATION_COST_MAX} characters, and repetitions and classes in patterns count for more. Split it into sub-workflows.`;
+    problems.push({ path: 'nodes', message });
+  }
+  for (const [path, max] of [['triggers', TRIGGERS_MAX] as const, ['variables', VARIABLES_MAX] as const]) {
+    if (definition[path].length > max) problems.push({ path, message: `A workflow may have at most ${max} ${path}.` });
+  }
+  return problems;
 }
 
 type NodeIds = ReadonlySet<string>;

@@ -8,6 +8,7 @@ import type {
 import { type Condition, compileCondition, compilePort } from '../expressions/condition.ts';
 import type { Expression } from '../expressions/expression.ts';
 import { analyseSensitivity, type SensitivePorts, sensitiveNames } from '../masking/sensitivity.ts';
+import { compilationCost } from './compilation-cost.ts';
 import { type Arc, backEdges, topologicalOrder } from './graph.ts';
 import { scheduledEdges } from './orchestration.ts';
 
@@ -27,6 +28,8 @@ export interface Plan {
   readonly maskingMode: MaskingMode;
   /** How often a loopback edge may restart a node. */
   readonly maxLoopbacks: number;
+  /** About how much memory the plan takes, in a quarter of a kilobyte each. */
+  readonly weight: number;
   node(id: string): PlannedNode | undefined;
 }
 
@@ -60,6 +63,8 @@ export interface PlannedEdge extends Arc {
   readonly isLoopback: boolean;
 }
 
+/** Characters of a definition that take as much memory as one character of an expression, when it is compiled. */
+const CHARS_PER_WEIGHT = 20;
 const RETRY_DELAY_MS = 500;
 const LOOPBACKS_MAX = 5;
 const DEFAULT_RULE: TriggerRule = 'all_success';
@@ -104,6 +109,7 @@ export function makePlan(definition: WorkflowDefinition, version: number): Plan 
     ...sensitivityOf(nodes, sensitiveNames(definition)),
     maskingMode: definition.metadata.complianceConfig?.maskingMode ?? 'mask',
     maxLoopbacks: definition.settings.maxLoopbackIterations ?? LOOPBACKS_MAX,
+    weight: Math.ceil(JSON.stringify(definition).length / CHARS_PER_WEIGHT + compilationCost(definition)),
     node: (id) => {
       const position = index.get(id);
       return position === undefined ? undefined : nodes[position];

@@ -19,7 +19,6 @@ const COMPARISONS_PER_STEP = 500;
 const CONVERTED_MAX = 100;
 /** Compiling a pattern, for each of its instructions. */
 const STEPS_PER_INSTRUCTION = 50;
-const PATTERN_CHARS_MAX = 1_000;
 
 /** The steps that the current evaluation may still use. */
 export class Budget {
@@ -49,7 +48,7 @@ export class Budget {
     if (last?.source === source) return last.pattern;
     const pattern = compiled(source);
     // A loop goes on after an error, so a pattern that is not valid costs as much as the largest one.
-    this.spend((pattern?.size ?? PATTERN_SIZE_MAX) * STEPS_PER_INSTRUCTION);
+    this.spend((pattern?.cost ?? PATTERN_SIZE_MAX) * STEPS_PER_INSTRUCTION);
     if (!pattern) throw new ExpressionError('the pattern is not valid');
     this.#patterns.set(node, { source, pattern });
     return pattern;
@@ -85,9 +84,10 @@ export class Budget {
       throw new ExpressionError(`a text of more than ${CONVERTED_MAX} characters is no number, duration or time`);
   }
 
-  /** Charges for counting the characters of a text, which takes longer than reading it. */
+  /** Charges for counting the characters of a text or the members of an object, which takes longer than reading it. */
   spendOnCounting(value: unknown): void {
     if (typeof value === 'string') this.spend((2 * value.length) / CHARS_PER_STEP);
+    else if (isObject(value) && !(value instanceof Map)) this.spend(Object.keys(value).length);
   }
 
   /** Charges for going through a list once, as creating one does. */
@@ -114,7 +114,6 @@ export class Budget {
 }
 
 function compiled(source: string): Pattern | undefined {
-  if (source.length > PATTERN_CHARS_MAX) throw new ExpressionError('the pattern is too long');
   try {
     return compilePattern(source);
   } catch {

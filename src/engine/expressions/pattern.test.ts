@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { BoundedMatcher, compilePattern, matchBounded } from './pattern.ts';
+import { BoundedMatcher, compilePattern, matchBounded, patternCost } from './pattern.ts';
 
 describe('a pattern', () => {
   it.each(['x{900}', '(x{100}){9}', '[a-z]{1,450}', '(ab|c){2,100}', '\\d{4}-\\d{2}'])('may be %s', (source) => {
@@ -12,8 +12,26 @@ describe('a pattern', () => {
     `(${'[a-z]'.repeat(50)}){100}`,
     '((a?){50}){20}',
     'x{1000}'.repeat(140),
+    `(?i)${'\\pL'.repeat(60)}`,
+    `[${'\\p{Lu}'.repeat(60)}]`,
+    '(?i)[b-\\x{10ffff}c-\\x{10ffff}d-\\x{10ffff}]',
+    `(?s)a(?i:${'[\u00e0-\uffff]'.repeat(5)})`,
+    `(?i)${'[\\101-\\x{ffff}]'.repeat(5)}`,
   ])('is refused if its program is large: %s', (source) => {
     expect(() => compilePattern(source)).toThrow(/too complex/);
+  });
+
+  it.each(['(?i)^[a-zà-ÿ]+$', '^[\\p{L}\\p{N} .-]{1,64}$', '(?i)\\x{41}-\\x{5a}|\\Q[a-\\E', '[b-\\x{10ffff}]{300}'])(
+    'may have classes: %s',
+    (source) => {
+      expect(compilePattern(source).cost).toBeLessThan(500);
+    },
+  );
+
+  it('has a cost that takes no longer to find than its length', () => {
+    expect(patternCost('['.repeat(2_000))).toBe(2_000);
+    expect(patternCost('('.repeat(1_000_000))).toBe(1_000_000);
+    expect(() => compilePattern('('.repeat(2_001))).toThrow(/longer than 2000/);
   });
 
   it('is matched only with texts that it can read in bounded time', () => {

@@ -146,6 +146,9 @@ export const WorkflowTrigger = Closed({
   eventType: Optional(Type.String()),
 });
 
+/** Variables of a workflow, and inputs of a run. Each node gets all of them; one of them may be an object with many more. */
+export const VARIABLES_MAX = 1_000;
+
 /** A variable of a workflow; callers set it through the inputs of a run. */
 export const WorkflowVariable = Closed({
   name: NonEmpty,

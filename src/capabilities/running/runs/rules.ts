@@ -4,6 +4,7 @@ import type { Plan } from '../../../engine/definition/plan.ts';
 import { type Refusal, refuse } from '../../../protocol/errors.ts';
 import { type JsonObject, own } from '../../../protocol/format/json.ts';
 import { type Configurable, ENGINE_VERSION } from '../../../protocol/running/runs.ts';
+import { VARIABLES_MAX } from '../../../protocol/running/workflows.ts';
 import { problemsOf, type SchemaValidator } from '../../../runtime/validation/schema-validator.ts';
 import type { ModelSettings } from '../../ai/models/settings.ts';
 import type { Caller } from '../../request.ts';
@@ -123,7 +124,12 @@ async function checkConfigurable(
 }
 
 function checkInputs({ definition }: Plan, inputs: JsonObject): Refusal | undefined {
-  const channel = Object.keys(inputs).find((name) => Object.hasOwn(definition.channels ?? {}, name));
+  const names = Object.keys(inputs);
+  if (names.length > VARIABLES_MAX) {
+    const message = `A run may have at most ${VARIABLES_MAX} inputs. Put what belongs together into one object or list.`;
+    return refuse('validation_error', message, { field: 'inputs', limit: VARIABLES_MAX });
+  }
+  const channel = names.find((name) => Object.hasOwn(definition.channels ?? {}, name));
   if (channel !== undefined) {
     return refuse('validation_error', 'An input has the name of a channel.', { field: `inputs.${channel}` });
   }

@@ -1,5 +1,6 @@
 import type { Runtime } from '../runtime/runtime.ts';
 import type { RunRow, StoredEvent } from '../store/log.ts';
+import { turnOf } from '../system/breaks.ts';
 
 /** Events in a page. Pages of every log begin at the same sequences, so two logs can be read side by side. */
 export const LOG_PAGE = 200;
@@ -14,6 +15,6 @@ export async function* logPages({ reader, clock }: Runtime, row: RunRow): AsyncG
     if (events.length === 0) throw new Error(`the log of ${row.run_id} is gone`);
     last = events.at(-1)!.sequence;
     yield events;
-    await new Promise<void>((resolve) => clock.soon(resolve));
+    await turnOf(clock);
   }
 }

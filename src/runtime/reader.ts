@@ -12,6 +12,7 @@ import {
 import { coveredBy, DamagedLog, logSeal } from '../store/log-digest.ts';
 import type { Store } from '../store/store.ts';
 import { damageOf } from '../store/verify-log.ts';
+import { Breaks, turnOf } from '../system/breaks.ts';
 import type { Clock } from '../system/clock.ts';
 import type { Watchdog } from '../system/watchdog.ts';
 import { LruCache } from './lru-cache.ts';
@@ -21,8 +22,6 @@ import { factsOf, type HeldRun, identityOf } from './run-row.ts';
 
 /** Events that one query reads. */
 const EVENTS_PER_PAGE = 1_000;
-/** Folding for this long, the event loop serves others in between: events of some runs are slow to apply. */
-const TURN_MS = 10;
 /** Upper bound of the events of all cached runs together. */
 const CACHED_EVENTS_MAX = 20_000;
 /** Weight of a cached run besides its events. */
@@ -114,22 +113,17 @@ export class RunReader {
         throw damage === undefined ? error : new DamagedLog(row.run_id, damage, { cause: error });
       }
       // Between the pages of a long log the event loop serves others.
-      if (run.sequence < through) await this.#turn();
+      if (run.sequence < through) await turnOf(this.#clock);
     }
   }
 
   async #apply(run: Run, events: readonly StoredEvent[], row: RunRow): Promise<void> {
-    let startedAt = this.#clock.now();
+    const breaks = new Breaks(this.#clock);
     for (const event of events) {
       applyChecked(run, event, row);
-      if (this.#clock.now() - startedAt < TURN_MS) continue;
-      await this.#turn();
-      startedAt = this.#clock.now();
+      // Events of some runs are slow to apply.
+      if (breaks.isDue) await breaks.take();
     }
-  }
-
-  #turn(): Promise<void> {
-    return new Promise((resolve) => this.#clock.soon(resolve));
   }
 
   /** Reads one page of stored events after a sequence. */

@@ -103,7 +103,9 @@ function useBy(node: Node): Use {
   if (COMPARING.has(node.op) || isCallOf(node, 'join')) return traverse;
   const called = node.op === 'call' && Array.isArray(node.args) ? node.args[0] : undefined;
   if (CONVERTING.has(called)) return convert;
-  return called === 'size' || isCallOf(node, 'size') ? measure : read;
+  // A loop over an object first lists its members, even if it ends with the first one.
+  const isCounted = called === 'size' || isCallOf(node, 'size') || node.op === 'comprehension';
+  return isCounted ? measure : read;
 }
 
 function chargeValue(node: Node, budget: Budget, use: Use): void {

@@ -32,6 +32,7 @@ export class Budget {
 
   /** Begins an evaluation, which also spends from what it shares with others. */
   begin(allowance: Allowance | undefined): void {
+    allowance?.check();
     this.#allowance = allowance;
     this.refill();
   }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../protocol/format/json.ts';
 import type { EdgeCondition } from '../../protocol/running/workflows.ts';
+import { Allowance } from './allowance.ts';
 import { compileCondition } from './condition.ts';
 import { ExpressionError } from './expression-error.ts';
 
@@ -187,3 +188,21 @@ describe('a malformed condition is refused when it is compiled', () => {
 function holds(condition: EdgeCondition, output: JsonObject): boolean {
   return compileCondition(condition)({ variables: {}, inputs: {}, nodes: {}, output });
 }
+
+describe('conditions that are evaluated together', () => {
+  const wide = Object.fromEntries(Array.from({ length: 60_000 }, (_, index) => [`k${index}`, 1]));
+
+  it.each([
+    ['an object', { type: 'equals', left: 'x', right: {} }, wide],
+    ['an object in another', { type: 'notEquals', left: 'x', right: { a: [{}] } }, { a: [wide] }],
+    ['objects of a list', { type: 'contains', left: 'x', right: {} }, [wide, wide]],
+    ['the size of an object', { type: 'expression', expression: 'size(output.x) > 0' }, wide],
+  ] satisfies [string, EdgeCondition, unknown][])('share what they may take: %s', (_what, condition, x) => {
+    const compiled = compileCondition(condition);
+    const allowance = new Allowance();
+    const evaluate = () => compiled({ variables: {}, inputs: {}, nodes: {}, output: { x } }, allowance);
+    expect(evaluate).not.toThrow();
+    expect(() => Array.from({ length: 10 }, evaluate)).toThrow(/together/);
+    expect(evaluate).toThrow(/together/);
+  });
+});

@@ -1,4 +1,4 @@
-import { deepEqual, isObject, type JsonObject, valueAt } from '../../protocol/format/json.ts';
+import { deepEqual, isObject, type JsonObject, own, valueAt } from '../../protocol/format/json.ts';
 import type { EdgeCondition } from '../../protocol/running/workflows.ts';
 import type { Allowance } from './allowance.ts';
 import { MATCHES_PER_STEP } from './bounds.ts';
@@ -49,14 +49,18 @@ export function compileCondition(condition: EdgeCondition): Condition {
   const { left, right, type } = condition;
   if (!left) throw new Error(`a condition of type ${type} needs \`left\`, a path into the outputs of the source node`);
   const test = tests[type](right);
-  return (scope, allowance) => test(valueAtOutput(scope.output ?? {}, left), allowance);
+  return (scope, allowance) => {
+    // Whoever evaluates many goes on after one that failed.
+    allowance?.check();
+    return test(valueAtOutput(scope.output ?? {}, left), allowance);
+  };
 }
 
 type Test = (value: unknown, allowance?: Allowance) => boolean;
 
 const tests: Record<Exclude<EdgeCondition['type'], 'expression'>, (right: unknown) => Test> = {
-  equals: (right) => (value) => deepEqual(value, right),
-  notEquals: (right) => (value) => !deepEqual(value, right),
+  equals: (right) => (value, allowance) => isEqual(value, right, allowance),
+  notEquals: (right) => (value, allowance) => !isEqual(value, right, allowance),
   contains: (right) => (value, allowance) => {
     if (typeof value === 'string') {
       allowance?.spend(value.length / CHARS_PER_STEP);
@@ -64,7 +68,7 @@ const tests: Record<Exclude<EdgeCondition['type'], 'expression'>, (right: unknow
     }
     if (!Array.isArray(value)) return false;
     allowance?.spend(value.length / ITEMS_PER_STEP);
-    return value.some((item) => deepEqual(item, right));
+    return value.some((item) => isEqual(item, right, allowance));
   },
   regex: (right) => {
     if (typeof right !== 'string') throw new Error('a condition of type regex needs a pattern in `right`');
@@ -78,6 +82,22 @@ const tests: Record<Exclude<EdgeCondition['type'], 'expression'>, (right: unknow
   truthy: () => Boolean,
   falsy: () => (value) => !value,
 };
+
+function isEqual(value: unknown, right: unknown, allowance: Allowance | undefined): boolean {
+  if (allowance) spendOnComparison(value, right, allowance);
+  return deepEqual(value, right);
+}
+
+/** Charges for the members of what is compared with an object of the definition: they are listed, however many there are. */
+function spendOnComparison(value: unknown, right: unknown, allowance: Allowance): void {
+  if (Array.isArray(value) && Array.isArray(right)) {
+    allowance.spend(Math.min(value.length, right.length) / ITEMS_PER_STEP);
+    for (const [index, item] of right.entries()) spendOnComparison(value[index], item, allowance);
+  } else if (isObject(value) && isObject(right)) {
+    allowance.spend(Object.keys(value).length);
+    for (const [name, item] of Object.entries(right)) spendOnComparison(own(value, name), item, allowance);
+  }
+}
 
 /** `left` begins with a port; if there is no such port, it is a path into the object on the port `output`. */
 function valueAtOutput(outputs: JsonObject, path: string): unknown {

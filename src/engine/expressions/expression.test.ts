@@ -198,6 +198,10 @@ describe('limits', () => {
     ['long texts split again and again', 'inputs.few.all(x, inputs.text.split("").size() > 0)'],
     ['long texts measured again and again', 'inputs.few.all(x, inputs.text.size() > 0)'],
     ['members counted again and again', 'inputs.few.all(x, size(inputs.stock) > 0 && inputs.stock.size() > 0)'],
+    [
+      'members listed again and again',
+      'inputs.few.all(x, inputs.stock.exists(name, true) && inputs.stock.exists(name, true))',
+    ],
     ['a long text searched for another', 'inputs.text.contains(inputs.text.substring(0, 2000) + "b")'],
     ['a long text searched from its end', 'inputs.text.lastIndexOf("b" + inputs.text.substring(0, 2000)) > 0'],
     ['bytes that double', doubling('bytes(inputs.text)', (name) => `${name} + ${name}`, 8)],

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../../protocol/format/json.ts';
+import { turnOf } from '../../../system/breaks.ts';
 import { chainPackOf, type Occurrence } from './chain-pack.ts';
 import { BEGINNING_MIN, EVIDENCE_MAX, type Found, type MiningContext, needsMore } from './habit.ts';
 import { type CountedShape, countShapes, findShape, runsOfShape } from './mining-records.ts';
@@ -22,7 +23,7 @@ export async function* findChains(mining: MiningContext): AsyncGenerator<Found> 
     const trace = await traceOf(mining, row);
     if (trace) count.add({ ...row, workflowId: row.workflow_id }, trace);
     // Let other work of the host run in between.
-    await new Promise<void>((resolve) => runtime.clock.soon(resolve));
+    await turnOf(runtime.clock);
   }
   for (const path of count.recurring(BEGINNING_MIN)) {
     const of = { kind: 'workflow-chain-pack', what: `doing ${path.types.join(', ')}` } as const;

@@ -4,6 +4,7 @@ import { decodeEvent, sequenceOf } from '../../../runtime/recording.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { type LoggedRow, type RunRow, readEvents, type StoredEvent, type Visibility } from '../../../store/log.ts';
 import type { Unit } from '../../../store/sql.ts';
+import { Breaks, turnOf } from '../../../system/breaks.ts';
 import type { Feedback } from '../../people/feedback/door.ts';
 import { findEventsAfter } from './mining-records.ts';
 import {
@@ -19,7 +20,7 @@ import {
 import { MINED_EVENTS, type MinedFacts, minedFactsOf } from './run-facts.ts';
 
 /** Runs in memory at a time: their inputs may be long. */
-const RUNS_AT_ONCE = 100;
+const RUNS_AT_ONCE = 50;
 /** Events that are read at once: each of them may be long. */
 const EVENTS_AT_ONCE = 500;
 /** Of a run with more events only the first are read. */
@@ -77,7 +78,7 @@ export class RunCollector {
       ]);
       count += rows.filter(isSeen).length;
       // Let other work of the host run in between.
-      await new Promise<void>((resolve) => clock.soon(resolve));
+      await turnOf(clock);
     }
     return count;
   }
@@ -85,9 +86,11 @@ export class RunCollector {
   async #keep(rows: readonly RunRow[]): Promise<Unit> {
     const logs = await this.#logsOf(rows.map(({ run_id }) => run_id));
     const found: MinedFacts[] = [];
+    const breaks = new Breaks(this.#runtime.clock);
     for (const row of rows) {
       const plan = await this.#runtime.plans.find(row.workflow_owner, row.workflow_id, row.workflow_version);
       found.push(minedFactsOf(row, logs.get(row.run_id) ?? [], plan));
+      await breaks.take();
     }
     const shapes = new Map(found.flatMap(({ shape }) => (shape ? [[shape.shape, shape]] : [])));
     return [

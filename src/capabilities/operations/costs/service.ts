@@ -7,6 +7,7 @@ import { type Change, changeOf } from '../../../runtime/change.ts';
 import { RUN_PREFIX } from '../../../runtime/creation.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Visibility } from '../../../store/log.ts';
+import { turnOf } from '../../../system/breaks.ts';
 import { bucketsOf, idsOf } from '../../periods.ts';
 import type { SummaryRequest } from '../../summary-query.ts';
 import type { Costs } from './door.ts';
@@ -52,7 +53,7 @@ export class CostService implements Costs {
       const [row] = await store.read<CostFigures>(sumCosts({ ...request, ...ids }, []));
       if (Number(row?.calls ?? 0) > 0) buckets.push({ start: new Date(span.start).toISOString(), ...figures(row!) });
       // Yields between buckets, so that a long period does not block other requests.
-      await new Promise<void>((resolve) => clock.soon(resolve));
+      await turnOf(clock);
     }
     return {
       ...figures(total!),

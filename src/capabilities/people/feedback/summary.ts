@@ -2,6 +2,7 @@ import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
 import type { FeedbackSummary } from '../../../protocol/people/annotations.ts';
 import { isManagement } from '../../../protocol/running/management.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
+import { turnOf } from '../../../system/breaks.ts';
 import { bucketsOf, idsOf, type Period } from '../../periods.ts';
 import {
   type CorrectionRow,
@@ -30,7 +31,7 @@ export async function summarize(
     const [row] = await store.read<FigureRow>(figuresOf(request, idsOf(span, isOpen && span === spans.at(-1))));
     rows.push(row!);
     // Yields between buckets, so that a long period does not block other requests.
-    await new Promise<void>((resolve) => clock.soon(resolve));
+    await turnOf(clock);
   }
   const whole = idsOf({ from: spans[0]!.from, before: spans.at(-1)!.before }, isOpen);
   const every = await store.read<CorrectionRow>(correctionsOf(request, whole));

@@ -6,6 +6,7 @@ import { isTerminalStatus } from '../../../protocol/running/runs.ts';
 import { learnStored } from '../../../runtime/recording.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { RunRow, StoredEvent } from '../../../store/log.ts';
+import { Breaks } from '../../../system/breaks.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { REDACTED, redactText, redactValue } from '../../../system/redaction.ts';
 import { LOG_PAGE, logPages } from '../../log-pages.ts';
@@ -38,7 +39,7 @@ export class DiffService {
     if (a === b) return { log: { diffs: [], divergedAtSeq: null }, stateDiff: {}, isTruncated: isInFlight(a) };
     const { log, portraits } = await this.#compareLogs(a, b);
     const isTruncated = log.isTruncated || isInFlight(a) || isInFlight(b);
-    return { log, stateDiff: stateDiff(log, portraits), isTruncated };
+    return { log, stateDiff: await this.#stateDiff(log, portraits), isTruncated };
   }
 
   /** Reads both logs side by side, one page of each at a time. */
@@ -46,25 +47,44 @@ export class DiffService {
     const log = new LogDiff(BOUNDS);
     const [left, right] = [await this.#openLog(a), await this.#openLog(b)];
     const end = comparedEnd(a, b);
+    const breaks = new Breaks(this.#runtime.clock);
     for (let start = 0; start <= Math.max(a.sequence, b.sequence); start += LOG_PAGE) {
       const [ours, theirs] = [await left.next(), await right.next()];
       for (let seq = start; seq < Math.min(start + LOG_PAGE, end); seq++) {
         log.add(seq, ours[seq - start], theirs[seq - start]);
+        if (breaks.isDue) await breaks.take();
       }
     }
     return { log, portraits: [left.sitting.comparedRun(), right.sitting.comparedRun()] };
+  }
+
+  /** Redacted part by part, because states may be large. */
+  async #stateDiff({ divergedAtSeq }: LogDiff, [a, b]: [ComparedRun, ComparedRun]): Promise<JsonObject> {
+    const states = diffStates(a, b);
+    if (divergedAtSeq === null && Object.keys(states).length === 0) return {};
+    const breaks = new Breaks(this.#runtime.clock);
+    const redacted: [string, unknown][] = [];
+    for (const [name, value] of Object.entries({ ...states, ...diffUsage(a, b) })) {
+      await breaks.take();
+      redacted.push(...Object.entries(redactValue({ [name]: value }, redactWords)));
+    }
+    return Object.fromEntries(redacted);
   }
 
   /** A log that is folded while it is read; pages after its end are empty. */
   async #openLog(row: RunRow): Promise<{ sitting: ComparedRunBuilder; next(): Promise<StoredEvent[]> }> {
     const { run } = await this.#runtime.reader.load(row, -1);
     const sitting = new ComparedRunBuilder(run, sha256Hex);
+    const breaks = new Breaks(this.#runtime.clock);
     const pages = logPages(this.#runtime, row);
     return {
       sitting,
       next: async () => {
         const { value: page = [] } = await pages.next();
-        for (const event of page) sitting.add(learnStored(run, event));
+        for (const event of page) {
+          sitting.add(learnStored(run, event));
+          if (breaks.isDue) await breaks.take();
+        }
         return page;
       },
     };
@@ -78,12 +98,6 @@ function isInFlight({ status }: RunRow): boolean {
 /** Sequence at which the comparison ends: events that a run in flight does not have yet are not differences. */
 function comparedEnd(...rows: readonly RunRow[]): number {
   return Math.min(...rows.filter(isInFlight).map(({ sequence }) => sequence + 1), Number.POSITIVE_INFINITY);
-}
-
-function stateDiff({ divergedAtSeq }: LogDiff, [a, b]: [ComparedRun, ComparedRun]): JsonObject {
-  const states = diffStates(a, b);
-  const isSame = divergedAtSeq === null && Object.keys(states).length === 0;
-  return isSame ? {} : redactValue({ ...states, ...diffUsage(a, b) }, redactWords);
 }
 
 /** A text with any of these words is redacted as a whole, even if it holds no credential. */

@@ -6,6 +6,7 @@ import { applyStored } from '../../../runtime/recording.ts';
 import type { HeldRun } from '../../../runtime/run-row.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { RunRow, StoredEvent } from '../../../store/log.ts';
+import { Breaks } from '../../../system/breaks.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import type { LivePieces } from '../../request.ts';
 import { type Batches, follow } from './follow.ts';
@@ -157,6 +158,9 @@ function isUrgent(type: string): boolean {
   return isTerminalEvent(type) || type === URGENT;
 }
 
+/** Snapshots that are sent at once. Each may be as long as the state of the run, and there is one for nearly every event. */
+const SNAPSHOTS_CHARS = 65_536;
+
 /** A snapshot after each event that `updates` would show; a reader that reconnects gets one first. */
 async function* valueFrames(
   runtime: Runtime,
@@ -167,13 +171,18 @@ async function* valueFrames(
   try {
     const held = await runtime.reader.load(row, Math.min(after, row.sequence));
     if (after >= 0 && !held.run.ended) yield snapshotFrame(held);
+    const breaks = new Breaks(runtime.clock);
     for await (const batch of batches) {
-      const frames: string[] = [];
+      let frames = '';
       for (const event of batch) {
         applyStored(held.run, event);
-        if (modeIncludes('values', event.type)) frames.push(snapshotFrame(held));
+        if (modeIncludes('values', event.type)) frames += snapshotFrame(held);
+        await breaks.take();
+        if (frames.length < SNAPSHOTS_CHARS) continue;
+        yield frames;
+        frames = '';
       }
-      if (frames.length > 0) yield frames.join('');
+      if (frames !== '') yield frames;
     }
   } finally {
     batches.close();

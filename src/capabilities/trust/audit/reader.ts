@@ -6,6 +6,7 @@ import {
 } from '../../../protocol/trust/audit-chain.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Statement } from '../../../store/sql.ts';
+import { turnOf } from '../../../system/breaks.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import type { CheckpointKeys } from './checkpoint-keys.ts';
 import { checkpointOf, hashedEntryOf } from './document.ts';
@@ -89,7 +90,7 @@ export class AuditReader {
       yield rows;
       if (rows.length < PAGE) return;
       next = Number(rows.at(-1)![place]) + 1;
-      await new Promise<void>((resolve) => this.#runtime.clock.soon(resolve));
+      await turnOf(this.#runtime.clock);
     }
   }
 }

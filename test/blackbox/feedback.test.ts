@@ -122,6 +122,7 @@ onEachStore(
         ['a label that is a number', { signal: { kind: 'label', label: 7 } }, 'signal.label'],
         ['a correction without text', { signal: { kind: 'correction' } }, 'signal.correction'],
         ['a correction that is an object', { signal: { kind: 'correction', correction: {} } }, 'signal.correction'],
+        ['a note that is too long', { ...FLAG, note: 'x'.repeat(65_537) }, 'note'],
         ['a note that is a number', { ...FLAG, note: 1 }, 'note'],
         ['an unknown member', { ...FLAG, severity: 'high' }, 'severity'],
         ['an unknown member of the signal', { signal: { kind: 'flag', weight: 2 } }, 'signal.weight'],

@@ -13,12 +13,16 @@ export const SIGNAL_KINDS = ['rating', 'correction', 'label', 'flag'] as const;
 /** One of SIGNAL_KINDS. */
 export type SignalKind = (typeof SIGNAL_KINDS)[number];
 
+/** The longest text of an annotation, in characters. */
+export const ANNOTATION_TEXT_MAX = 65_536;
+const Text = (options: object = {}) => Type.String({ maxLength: ANNOTATION_TEXT_MAX, ...options });
+
 /** One piece of feedback; the member that belongs to `kind` is required. */
 export const Signal = Closed({
   kind: OneOf(SIGNAL_KINDS),
   rating: Optional(Type.Integer({ ...RATING, description: 'Required if kind is rating' })),
-  label: Optional(Type.String({ description: 'Required if kind is label' })),
-  correction: Optional(Type.String({ description: 'Required if kind is correction: the expected result' })),
+  label: Optional(Text({ description: 'Required if kind is label' })),
+  correction: Optional(Text({ description: 'Required if kind is correction: the expected result' })),
 });
 /** A well-formed signal; the rules of the feedback capability check the member that `kind` requires. */
 export type Signal = Static<typeof Signal>;
@@ -30,7 +34,7 @@ const anchor = {
 
 /** Adds feedback to a run, an event or a node. */
 export const AnnotationCreate = Closed(
-  { target: Optional(Closed(anchor)), signal: Signal, note: Optional(Type.String()) },
+  { target: Optional(Closed(anchor)), signal: Signal, note: Optional(Text()) },
   { $id: 'AnnotationCreate' },
 );
 /** A well-formed annotation to be added; without a target it refers to the whole run. */
@@ -43,7 +47,7 @@ export const Annotation = Closed(
     target: Closed({ runId: NonEmpty, ...anchor }),
     signal: Signal,
     actor: Closed({ principalRef: NonEmpty }),
-    note: Optional(Type.String()),
+    note: Optional(Text()),
     createdAt: Timestamp,
   },
   { $id: 'Annotation' },

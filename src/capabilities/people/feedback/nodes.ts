@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { once } from '../../../protocol/format/once.ts';
 import { Closed, NonEmpty } from '../../../protocol/format/schema.ts';
-import { Signal } from '../../../protocol/people/annotations.ts';
+import { AnnotationCreate, Signal } from '../../../protocol/people/annotations.ts';
 import { schemaProblemsByPath } from '../../../runtime/catalog.ts';
 import type { AgentJudgement } from '../../../runtime/effects/seams.ts';
 import { invalid, type NodeType } from '../../../runtime/node-type.ts';
@@ -12,7 +12,7 @@ const Optional = Type.Optional;
 /** The annotation as ports of the node. Without `runId` it is about the node's own run. */
 const ports = {
   ...Signal.properties,
-  note: Optional(Type.String()),
+  note: AnnotationCreate.properties.note,
   runId: Optional(NonEmpty),
   eventId: Optional(NonEmpty),
   nodeId: Optional(NonEmpty),

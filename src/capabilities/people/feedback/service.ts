@@ -40,9 +40,10 @@ import {
 import { checkSignal, reviewOf } from './rules.ts';
 import { type SummaryRequest, summarize } from './summary.ts';
 
-const PAGE = 500;
-/** An export has at most this many annotations of a run. */
+const PAGE = 100;
+/** An export has at most this many annotations of a run, and characters of them. */
 const EXPORTED_MAX = 10_000;
+const EXPORTED_CHARS_MAX = 16_000_000;
 const BEFORE_ALL: AnnotationPlace = { created_at: -1, annotation_id: '' };
 
 /** Feedback is about what people got. */
@@ -127,9 +128,11 @@ export class FeedbackService implements Feedback {
   async annotationsOf({ subject, scopes }: Caller, runId: string): Promise<Annotation[]> {
     const row = scopes.has('feedback:read') ? await this.#host.runtime.reader.row(subject, runId) : undefined;
     const all: Annotation[] = [];
+    let characters = 0;
     for await (const page of row ? this.pages(row) : []) {
       all.push(...page.map(({ body }) => JSON.parse(body) as Annotation));
-      if (all.length >= EXPORTED_MAX) break;
+      characters += page.reduce((sum, { body }) => sum + body.length, 0);
+      if (all.length >= EXPORTED_MAX || characters >= EXPORTED_CHARS_MAX) break;
     }
     return all;
   }

@@ -1,11 +1,13 @@
 /**
  * The worst delay of the event loop that one caller can cause: every node type and every route is driven with the largest
- * inputs that the host accepts, one at a time, and the host's own measure of its loop is read before and after.
+ * inputs that the host accepts, and workflows that are made to hold it are registered and run, one at a time; the host's
+ * own measure of its loop is read before and after.
  */
 import { capabilities } from '../src/capabilities/index.ts';
 import { readConfig } from '../src/config.ts';
 import type { JsonObject } from '../src/protocol/format/json.ts';
 import { isObject } from '../src/protocol/format/json.ts';
+import { HOSTILE_DEFINITIONS } from './hostile-definitions.ts';
 import { type BenchServer, KEY, startCapstan } from './servers.ts';
 
 /** Just under the limit of a request body. */
@@ -82,7 +84,11 @@ export async function benchLoopDelay(): Promise<void> {
   const capstan = await startCapstan();
   const undriven: string[] = [];
   try {
-    const delays = [...(await driveNodes(capstan, undriven)), ...(await driveRoutes(capstan))];
+    const delays = [
+      ...(await driveNodes(capstan, undriven)),
+      ...(await driveRoutes(capstan)),
+      ...(await driveDefinitions(capstan)),
+    ];
     delays.sort((a, b) => b.ms - a.ms);
     for (const { operation, ms } of delays.slice(0, SHOWN))
       console.log(`  ${ms.toFixed(0).padStart(6)} ms  ${operation}`);
@@ -140,6 +146,20 @@ async function runToEnd(server: BenchServer, workflowId: string, inputs: JsonObj
     if ((JSON.parse(text) as { isComplete: boolean }).isComplete) return;
   }
   await send(server, 'POST', `/v1/runs/${runId}/cancel`, {});
+}
+
+/** Definitions that are made to hold the host: they are refused, or registered and run. */
+async function driveDefinitions(server: BenchServer): Promise<Delay[]> {
+  const delays: Delay[] = [];
+  for (const [index, { name, parts, inputs }] of HOSTILE_DEFINITIONS.entries()) {
+    const workflowId = `hostile-${index}`;
+    const ms = await delayDuring(server, async () => {
+      await send(server, 'POST', '/v1/host/capstan/workflows', { id: workflowId, version: '1', ...parts });
+      await runToEnd(server, workflowId, inputs);
+    });
+    delays.push({ operation: `a workflow with ${name}`, ms });
+  }
+  return delays;
 }
 
 /** Every operation of the OpenAPI document, with bodies and a query as large as they may be. */

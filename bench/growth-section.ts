@@ -91,6 +91,8 @@ function method({ store, rounds, machine, fdatasyncMs, othersCores, commit, meas
     `- ${rounds} rounds. In each, few and many are measured in turn on the same host, after a round that does not count. Medians`,
     '  of the rounds, with the least and the most in brackets; the ratio is that of each round.',
     '- Lists and summaries have two hosts, one with few runs and one with many, whose history was written past the host.',
+    '- Tenants: the runs stay the same in number. Lists are kept by tenant, so runs of many tenants that are stored together',
+    '  touch more pages of the indexes than runs of one, up to the number of runs in a transaction.',
     `- Others used ${othersCores.toFixed(2)} cores meanwhile.`,
     `- Machine: ${machine}; a flushed page takes ${fdatasyncMs.toFixed(2)} ms.`,
     `- Commit ${commit}, ${measuredAt.slice(0, 10)}.`,

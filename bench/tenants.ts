@@ -4,7 +4,7 @@ import { type Cost, costOf, type GrowthBench, growthOf, inParallel, partOf, with
 
 const CONCURRENCY = 32;
 const RUNS = 2_000;
-const TENANTS_MAX = 100;
+const TENANTS_MAX = 1_000;
 
 /** The key of a tenant, by its number. */
 export const keyOf = (tenant: number): string => `bench-key-of-tenant-${tenant}`;
@@ -38,7 +38,8 @@ export const tenants: GrowthBench = {
         const work = { what: 'tenants', each: 'run', cost };
         return [
           await growthOf(options, { ...work, sizes: [1, 10] }),
-          await growthOf(options, { ...work, sizes: [10, TENANTS_MAX] }),
+          await growthOf(options, { ...work, sizes: [10, 100] }),
+          await growthOf(options, { ...work, sizes: [100, TENANTS_MAX] }),
         ];
       },
       tenantKeys(TENANTS_MAX),

@@ -123,10 +123,16 @@ export interface EndPosition {
   readonly runId: string;
 }
 
+/** A run that has ended and was not read yet. */
+export interface UnreadRun {
+  readonly run_id: string;
+  readonly ended_at: number;
+}
+
 /** Ended runs that were not read yet, from a position on, without management runs and trials. */
 export function findUnread(tenant: string, { endedAt, runId }: EndPosition, limit: number): Statement {
   return sql(
-    `SELECT * FROM runs WHERE tenant = $1 AND ended_at >= $2 AND (ended_at > $2 OR run_id > $3)
+    `SELECT run_id, ended_at FROM runs WHERE tenant = $1 AND ended_at >= $2 AND (ended_at > $2 OR run_id > $3)
        AND workflow_id NOT IN (${MANAGEMENT_WORKFLOWS.map((_, index) => `$${index + 5}`).join(', ')})
        AND run_id NOT IN (${taggedRuns(TRIAL_TAG)})
        AND NOT EXISTS (SELECT 1 FROM synthesis_runs known WHERE known.tenant = runs.tenant
@@ -137,6 +143,15 @@ export function findUnread(tenant: string, { endedAt, runId }: EndPosition, limi
     runId,
     limit,
     ...MANAGEMENT_WORKFLOWS,
+  );
+}
+
+/** The rows of runs, in no order. */
+export function findRuns(tenant: string, runIds: readonly string[]): Statement {
+  return sql(
+    `SELECT * FROM runs WHERE tenant = $1 AND run_id IN ${placeholders(1, runIds.length, 2)}`,
+    tenant,
+    ...runIds,
   );
 }
 

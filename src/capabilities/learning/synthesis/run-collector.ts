@@ -12,15 +12,19 @@ import {
   type CursorRow,
   type EndPosition,
   findCursor,
+  findRuns,
   findUnread,
   insertRows,
   moveCursor,
+  type UnreadRun,
   WHOLE_RUN,
 } from './records.ts';
 import { MINED_EVENTS, type MinedFacts, minedFactsOf } from './run-facts.ts';
 
 /** Runs in memory at a time: their inputs may be long. */
 const RUNS_AT_ONCE = 50;
+/** Runs that are looked for at a time: that goes through all those which have not been read. */
+const FOUND_AT_ONCE = 2_000;
 /** Events that are read at once: each of them may be long. */
 const EVENTS_AT_ONCE = 500;
 /** Of a run with more events only the first are read. */
@@ -67,20 +71,30 @@ export class RunCollector {
   ): Promise<number> {
     const { store, clock } = this.#runtime;
     let count = 0;
-    for (let place: EndPosition = { endedAt: since, runId: '' }; !signal?.aborted; ) {
-      const rows = await store.read<RunRow>(findUnread(tenant, place, RUNS_AT_ONCE));
-      const last = rows.at(-1);
-      if (!last) break;
-      place = { endedAt: last.ended_at!, runId: last.run_id };
+    for await (const unread of this.#unreadRuns(tenant, since)) {
+      if (signal?.aborted) break;
+      const runIds = unread.map(({ run_id }) => run_id);
+      const rows = await store.read<RunRow>(findRuns(tenant, runIds));
       await commitOrThrow(store, [
         ...(await this.#keep(rows)),
-        moveCursor(tenant, { runs_until: place.endedAt, corrections_until: 0 }),
+        moveCursor(tenant, { runs_until: unread.at(-1)!.ended_at, corrections_until: 0 }),
       ]);
       count += rows.filter(isSeen).length;
       // Let other work of the host run in between.
       await turnOf(clock);
     }
     return count;
+  }
+
+  /** Runs that have ended since and were not read, in the order of their end, as many at a time as memory has room for. */
+  async *#unreadRuns(tenant: string, since: number): AsyncGenerator<UnreadRun[]> {
+    for (let place: EndPosition = { endedAt: since, runId: '' }; ; ) {
+      const found = await this.#runtime.store.read<UnreadRun>(findUnread(tenant, place, FOUND_AT_ONCE));
+      for (let index = 0; index < found.length; index += RUNS_AT_ONCE) yield found.slice(index, index + RUNS_AT_ONCE);
+      const last = found.at(-1);
+      if (!last) return;
+      place = { endedAt: last.ended_at, runId: last.run_id };
+    }
   }
 
   async #keep(rows: readonly RunRow[]): Promise<Unit> {

@@ -11,6 +11,7 @@ import { catalogOf, type OtherTypes } from './catalog.ts';
 import type { PredictResponse } from './effects/model.ts';
 import { type SeamDrivers, unprovidedSeam } from './effects/seams.ts';
 import { toolSeam } from './effects/tool-seam.ts';
+import { FollowedRuns } from './followed-runs.ts';
 import { Hub, type HubListeners } from './hub.ts';
 import { KeyedMutex } from './keyed-mutex.ts';
 import type { NodeType } from './node-type.ts';
@@ -59,7 +60,7 @@ export interface RuntimeContributions extends HubListeners {
 
 /** Builds a runtime. An effect seam that no capability implements fails the nodes that use it. */
 export function createRuntime({ contributed, nodes, weightOf, storage, ...parts }: RuntimeParts): Runtime {
-  const { store, clock, schemas } = parts;
+  const { store, clock, schemas, log } = parts;
   const plans = new Plans(store);
   const defaults: SeamDrivers = {
     model: unprovidedSeam('aiProviders'),
@@ -82,6 +83,7 @@ export function createRuntime({ contributed, nodes, weightOf, storage, ...parts 
     meter: NO_METER,
     ...parts,
     hub: new Hub(contributed),
+    followedRuns: new FollowedRuns(store, clock, log),
     plans,
     watchdog,
     reader: new RunReader(store, plans, clock, watchdog),

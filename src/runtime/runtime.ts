@@ -9,6 +9,7 @@ import type { Watchdog } from '../system/watchdog.ts';
 import type { Catalog } from './catalog.ts';
 import type { PredictResponse } from './effects/model.ts';
 import type { SeamDrivers } from './effects/seams.ts';
+import type { FollowedRuns } from './followed-runs.ts';
 import type { Hub } from './hub.ts';
 import type { KeyedMutex } from './keyed-mutex.ts';
 import type { NodeType } from './node-type.ts';
@@ -32,6 +33,7 @@ export interface Runtime {
   /** Whatever may take long on the main thread notes its name here. */
   readonly watchdog: Watchdog;
   readonly hub: Hub;
+  readonly followedRuns: FollowedRuns;
   readonly plans: Plans;
   readonly reader: RunReader;
   /** Changes of the same resource wait for each other here instead of conflicting in the store. */

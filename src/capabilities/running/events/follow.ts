@@ -12,8 +12,6 @@ import type { PolledEvents } from './polling.ts';
 const PAGE = 1_000;
 /** Events that may wait in memory for a slow reader; beyond that, the reader gets them from the log. */
 const BACKLOG_MAX = 50;
-/** How often a follower reads the log of a store that several hosts share: the hint of another host can be lost. */
-const POLL_EVERY_MS = 1_000;
 
 /** From where and for how long to follow a log. */
 interface FollowOptions {
@@ -93,6 +91,7 @@ class Follower implements Batches {
   readonly #giveUpAt: number;
   readonly #stopListening: Cancel;
   readonly #stopNotices: Cancel | undefined;
+  readonly #stopLooking: Cancel;
   /** The log, while it is read. */
   #pages: LogPages | undefined;
   /** Sequence of the last event that was given. */
@@ -117,6 +116,7 @@ class Follower implements Batches {
     this.#giveUpAt = waitMs === undefined ? Number.POSITIVE_INFINITY : runtime.clock.now() + waitMs;
     this.#stopListening = runtime.hub.subscribe(run.runId, (events) => this.#onAppend(events));
     this.#stopNotices = notices ? runtime.hub.onNotice(run.runId, (notice) => this.#onNotice(notice)) : undefined;
+    this.#stopLooking = runtime.followedRuns.follow(run.runId, (sequence) => this.#onLook(sequence));
     signal.addEventListener('abort', this.#onAbort);
   }
 
@@ -127,6 +127,7 @@ class Follower implements Batches {
   close(): void {
     this.#isClosed = true;
     this.#stopListening();
+    this.#stopLooking();
     this.#stopNotices?.();
     this.#options.signal.removeEventListener('abort', this.#onAbort);
     this.#wake();
@@ -198,6 +199,13 @@ class Follower implements Batches {
   #onAppend(events: readonly StoredEvent[] | undefined): void {
     if (!events || this.#live.length + events.length > BACKLOG_MAX) this.#fallBehind();
     else if (!this.#isBehind) this.#live.push(...events);
+    this.#wake();
+  }
+
+  /** The log is read if it has more than was given, if the run is gone, or if the reader waits beyond its end. */
+  #onLook(sequence: number | undefined): void {
+    if (sequence !== undefined && sequence <= this.#position && !this.#isBeyondTheEnd) return;
+    this.#fallBehind();
     this.#wake();
   }
 
@@ -273,20 +281,18 @@ class Follower implements Batches {
 
   /** Tells once that there may be new events; with false if the time is up. */
   #whenNew(tell: (isNew: boolean) => void): void {
-    const { clock, store } = this.#runtime;
-    const pollAt = store.isShared ? clock.now() + POLL_EVERY_MS : Number.POSITIVE_INFINITY;
-    const wakeAt = Math.min(pollAt, this.#giveUpAt);
+    const { clock } = this.#runtime;
     const settle = (isNew: boolean): void => {
       this.#wake = NOBODY_WAITS;
       tell(isNew);
     };
-    if (!Number.isFinite(wakeAt)) {
+    if (!Number.isFinite(this.#giveUpAt)) {
       this.#wake = () => settle(true);
       return;
     }
-    const cancel = clock.after(Math.max(0, wakeAt - clock.now()), () => {
+    const cancel = clock.after(Math.max(0, this.#giveUpAt - clock.now()), () => {
       this.#isBehind = true;
-      settle(wakeAt !== this.#giveUpAt);
+      settle(false);
     });
     this.#wake = () => {
       cancel();

@@ -1,4 +1,4 @@
-import { findSequences } from '../store/log.ts';
+import { findSequences } from '../store/sequences.ts';
 import { type Store, StoreFailure } from '../store/store.ts';
 import type { Cancel, Clock } from '../system/clock.ts';
 import type { Log } from '../system/log.ts';

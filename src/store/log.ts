@@ -162,16 +162,6 @@ export function findRun({ tenant, workspace }: Visibility, runId: string): State
   return lookup('SELECT * FROM runs WHERE run_id = $1 AND tenant = $2 AND workspace = $3', runId, tenant, workspace);
 }
 
-/**
- * How far runs are, for followers who were let in. The ids are padded to a power of two, so that there are few texts to
- * prepare.
- */
-export function findSequences(runIds: readonly string[]): Statement {
-  const size = 2 ** Math.ceil(Math.log2(Math.max(1, runIds.length)));
-  const padded = Array.from({ length: size }, (_, index) => runIds[index] ?? runIds.at(-1) ?? '');
-  return sql(`SELECT run_id, sequence FROM runs WHERE run_id IN ${placeholders(1, size)}`, ...padded);
-}
-
 /** Filters a list of run ids down to those that the caller may see. */
 export function visibleRuns({ tenant, workspace }: Visibility, runIds: readonly string[]): Statement {
   const among = `SELECT run_id FROM runs WHERE tenant = $1 AND run_id IN ${placeholders(1, runIds.length, 3)}`;

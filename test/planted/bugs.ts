@@ -193,10 +193,10 @@ export const PLANTED: readonly PlantedBug[] = [
     only: 'shared day of seed',
   },
   {
-    name: 'readers of a shared store do not poll',
+    name: 'nobody looks after the readers of a shared store',
     file: 'src/capabilities/running/events/follow.ts',
-    text: 'store.isShared ? clock.now() + POLL_EVERY_MS : Number.POSITIVE_INFINITY',
-    bug: 'Number.POSITIVE_INFINITY',
+    text: 'runtime.followedRuns.follow(run.runId, (sequence) => this.#onLook(sequence))',
+    bug: '() => {}',
     ...SIMULATION,
     only: 'shared day of seed',
   },

@@ -52,7 +52,9 @@ describe.each(Object.keys(STORES))('reading for habits on %s', (kind) => {
     commit: (unit) => store.commit(unit),
     read: async (statement) => {
       const rows = await store.read(statement);
-      mostRowsAtOnce = Math.max(mostRowsAtOnce, rows.length);
+      // Ids are short, rows and events need not be.
+      const isOfIds = statement.sql.startsWith('SELECT run_id, ended_at FROM');
+      if (!isOfIds) mostRowsAtOnce = Math.max(mostRowsAtOnce, rows.length);
       if (statement.sql.includes('FROM events')) eventsRead += rows.length;
       return rows as never;
     },

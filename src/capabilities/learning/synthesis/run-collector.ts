@@ -23,8 +23,8 @@ import { MINED_EVENTS, type MinedFacts, minedFactsOf } from './run-facts.ts';
 
 /** Runs in memory at a time: their inputs may be long. */
 const RUNS_AT_ONCE = 50;
-/** Runs that are looked for at a time: that goes through all those which have not been read. */
-const FOUND_AT_ONCE = 500;
+/** Ids that are looked for at a time: PostgreSQL goes through all runs which have not been read to find some. */
+const FOUND_AT_ONCE = 2_000;
 /** Events that are read at once: each of them may be long. */
 const EVENTS_AT_ONCE = 500;
 /** Of a run with more events only the first are read. */

@@ -3,7 +3,7 @@ import { endedRun } from './api.ts';
 import { type Cost, costOf, type GrowthBench, growthOf, inParallel, partOf, withHost } from './growth.ts';
 
 const CONCURRENCY = 32;
-const RUNS = 2_000;
+const RUNS = 6_000;
 const TENANTS_MAX = 1_000;
 
 /** The key of a tenant, by its number. */

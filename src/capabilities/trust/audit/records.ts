@@ -166,7 +166,7 @@ export function readPending(tenant: string | undefined, limit: number): Statemen
 }
 
 /** Rows per statement: few sizes, so that few statements are prepared. */
-const SIZES: readonly number[] = [50, 10, 1];
+const SIZES: readonly number[] = [50, 20, 10, 5, 2, 1];
 
 const REMOVE_PENDING = new Map(
   SIZES.map((size) => [

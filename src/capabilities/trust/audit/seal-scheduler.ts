@@ -5,7 +5,7 @@ import type { Cancel } from '../../../system/clock.ts';
 import { SEAL } from './work.ts';
 
 /** Records of this period are sealed together. */
-const BATCH_MS = 200;
+const BATCH_MS = 1_000;
 const RETRY_MS = 1_000;
 
 /**

@@ -42,5 +42,16 @@ it('a stream that was closed gets no comment, and later ones get as many as befo
   const second = stream(clock, keepAlive);
   pass(clock, 2 * KEEP_ALIVE_MS);
   expect(first.at).toEqual([]);
-  expect(second.at).toEqual([KEEP_ALIVE_MS, 2 * KEEP_ALIVE_MS]);
+  expect(second.at).toEqual([14_000, 14_000 + KEEP_ALIVE_MS]);
+});
+
+it('streams that are opened at once get their comments one part after the other', () => {
+  const clock = new ManualClock();
+  const keepAlive = new KeepAlive(clock);
+  const streams = Array.from({ length: 100 }, () => stream(clock, keepAlive));
+  pass(clock, KEEP_ALIVE_MS);
+  const times = Map.groupBy(streams, ({ at }) => at[0]);
+  expect([...times].map(([at, { length }]) => [at, length]).sort()).toEqual(
+    [11, 12, 13, 14, 15].map((seconds) => [seconds * 1_000, 20]),
+  );
 });

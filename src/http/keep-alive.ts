@@ -4,6 +4,8 @@ import type { Cancel, Clock } from '../system/clock.ts';
 export const KEEP_ALIVE_MS = 15_000;
 /** Streams are divided among so many groups, whose comments follow each other. */
 const GROUPS = 15;
+/** Readers who come at once are divided among so many of them, so that their comments do not all leave at once either. */
+const SPREAD = 5;
 const COMMENT = ':keepalive\n\n';
 
 /** Sends a text to one reader. */
@@ -15,6 +17,7 @@ export class KeepAlive {
   readonly #groups = Array.from({ length: GROUPS }, () => new Set<Send>());
   /** The group that had its comments last. */
   #last = 0;
+  #opened = 0;
   #streams = 0;
   #stop: Cancel = () => {};
 
@@ -24,7 +27,7 @@ export class KeepAlive {
 
   /** Sends comments to a stream until it is cancelled. */
   add(send: Send): Cancel {
-    const group = this.#groups[this.#last]!;
+    const group = this.#groups[(this.#last + GROUPS - (this.#opened++ % SPREAD)) % GROUPS]!;
     group.add(send);
     if (this.#streams++ === 0) this.#schedule();
     return () => {

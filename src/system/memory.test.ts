@@ -19,9 +19,8 @@ function watched() {
   /** Works for a moment; the collection comes with the last of the checks that make five minutes. */
   const expectRestAfterWork = (): void => {
     const { collections } = process;
-    process.isIdle = false;
+    process.usedMs += 0.2 * CHECK_MS;
     check(1);
-    process.isIdle = true;
     check(99);
     expect(process.collections).toBe(collections);
     check(1);
@@ -67,5 +66,22 @@ it('does not take the pauses of a busy process for rest', () => {
     check(1);
   }
   expect(process.collections).toBe(0);
+  cancel();
+});
+
+it('rests although something small is in hand now and then, and collects when nothing is', () => {
+  const { process, check, cancel } = watched();
+  for (let checks = 0; checks < 100; checks++) {
+    process.isIdle = checks % 10 > 0;
+    check(1);
+  }
+  expect(process.collections).toBe(1);
+  process.bytes = 100 * MB;
+  process.isIdle = false;
+  check(50);
+  expect(process.collections).toBe(1);
+  process.isIdle = true;
+  check(1);
+  expect(process.collections).toBe(2);
   cancel();
 });

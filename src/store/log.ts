@@ -174,9 +174,13 @@ export interface RunRef {
   readonly runId: string;
 }
 
+/** Events of a page that is read like single rows: a long page would keep the lookups of others waiting. */
+const LOOKED_UP_MAX = 16;
+const pageOf = (limit: number): typeof sql => (limit <= LOOKED_UP_MAX ? lookup : sql);
+
 /** Reads a page of a run's log, in order, starting after the sequence `after`. */
 export function readEvents({ tenant, runId }: RunRef, after: number, limit: number): Statement {
-  return sql(
+  return pageOf(limit)(
     // Not EXISTS: SQLite would then sort what it has already read in order.
     `SELECT sequence, type, body, hidden FROM events
      WHERE run_id = (SELECT run_id FROM runs WHERE run_id = $1 AND tenant = $3) AND sequence > $2
@@ -198,8 +202,6 @@ const runWithEvents = (condition: string): string =>
   `SELECT runs.status, runs.sequence AS last, events.sequence, events.type, events.body, events.hidden
    FROM runs LEFT JOIN events ON events.run_id = runs.run_id AND events.sequence > $3
    WHERE runs.run_id = $1 AND runs.tenant = $2 ${condition} ORDER BY events.sequence LIMIT $4`;
-/** Events of a page that is read like single rows. */
-const LOOKED_UP_MAX = 16;
 const RUN_WITH_EVENTS = runWithEvents('');
 const RUN_WITH_EVENTS_IN_WORKSPACE = runWithEvents('AND runs.workspace = $5');
 
@@ -210,10 +212,9 @@ export function readRunWithEvents(
   after: number,
   limit: number,
 ): Statement {
-  // A long page would keep the lookups of others waiting.
-  const ask = limit <= LOOKED_UP_MAX ? lookup : sql;
-  if (workspace === undefined) return ask(RUN_WITH_EVENTS, runId, tenant, after, limit);
-  return ask(RUN_WITH_EVENTS_IN_WORKSPACE, runId, tenant, after, limit, workspace);
+  const page = pageOf(limit);
+  if (workspace === undefined) return page(RUN_WITH_EVENTS, runId, tenant, after, limit);
+  return page(RUN_WITH_EVENTS_IN_WORKSPACE, runId, tenant, after, limit, workspace);
 }
 
 /** A stored event with its run. */

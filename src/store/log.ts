@@ -419,29 +419,49 @@ function indexedBy(status: string | undefined): string[] {
 /** The workflows of management runs as an SQL list, for `workflow_id NOT IN`. */
 export const MANAGEMENT_IDS = `(${MANAGEMENT_WORKFLOWS.map((id) => `'${id}'`).join(', ')})`;
 
+/** Where listed runs come from. */
+interface ListedFrom {
+  readonly tables: string;
+  /** The column with their ids that is read in order. */
+  readonly id: string;
+  readonly conditions: readonly string[];
+}
+
+/**
+ * A tag alone is read in the order of its runs, up to the last one of the page. Beside a status or a workflow, whose runs
+ * may be few among those with the tag, all runs with the tag are collected first.
+ */
+function listedFrom({ tag, status, workflowId }: RunFilter, place: (value: Param) => string): ListedFrom {
+  const all = { tables: 'runs', id: 'run_id' };
+  if (tag === undefined) return { ...all, conditions: [] };
+  const tagged = `FROM run_tags WHERE tenant = $1 AND tag = ${place(JSON.stringify(tag))}`;
+  if (status !== undefined || workflowId !== undefined)
+    return { ...all, conditions: [`run_id IN (SELECT run_id ${tagged})`] };
+  // SQLite reads the tables of a CROSS JOIN in this order.
+  const tables = `(SELECT run_id AS tagged_id ${tagged}) AS tagged CROSS JOIN runs`;
+  return { tables, id: 'tagged_id', conditions: ['run_id = tagged_id'] };
+}
+
 /** Lists the visible runs that match a filter, newest first. */
 export function listRuns({ tenant, workspace }: Visibility, filter: RunFilter, limit: number): Statement {
   const params: Param[] = [tenant];
-  const where = ['tenant = $1'];
+  const place = (value: Param): string => `$${params.push(value)}`;
+  const { tables, id, conditions } = listedFrom(filter, place);
+  const where = ['tenant = $1', ...conditions];
   const add = (condition: (place: string) => string, value: Param | undefined): void => {
-    if (value === undefined) return;
-    params.push(value);
-    where.push(condition(`$${params.length}`));
+    if (value !== undefined) where.push(condition(place(value)));
   };
   add((place) => `workspace = ${place}`, workspace);
   add((place) => `status = ${place}`, filter.status);
   where.push(...indexedBy(filter.status));
   add((place) => `${isLive(filter.status) ? UNINDEXED_WORKFLOW : 'workflow_id'} = ${place}`, filter.workflowId);
   if (filter.workflowId === undefined) where.push(`workflow_id NOT IN ${MANAGEMENT_IDS}`);
-  add((place) => `run_id >= ${place}`, filter.fromId);
-  add((place) => `run_id < ${place}`, filter.beforeId);
-  const tag = filter.tag === undefined ? undefined : JSON.stringify(filter.tag);
-  add((place) => `run_id IN (SELECT run_id FROM run_tags WHERE tenant = $1 AND tag = ${place})`, tag);
+  add((place) => `${id} >= ${place}`, filter.fromId);
+  add((place) => `${id} < ${place}`, filter.beforeId);
   if (filter.isChild !== undefined) where.push(`parent_run_id IS ${filter.isChild ? 'NOT NULL' : 'NULL'}`);
   where.push(...(filter.among ?? []).map(amongRuns));
-  params.push(limit);
   return {
-    sql: `SELECT ${LISTED_COLUMNS} FROM runs WHERE ${where.join(' AND ')} ORDER BY run_id DESC LIMIT $${params.length}`,
+    sql: `SELECT ${LISTED_COLUMNS} FROM ${tables} WHERE ${where.join(' AND ')} ORDER BY ${id} DESC LIMIT ${place(limit)}`,
     params,
   };
 }

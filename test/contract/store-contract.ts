@@ -260,6 +260,20 @@ export function storeContract(name: string, open: OpenStore): void {
         expect(await ids({ workflowId: 'other', status: 'running' })).toEqual(['run-b']);
         expect(await ids({ tag: 'odd \u0000 tag' })).toEqual(['run-b']);
         expect(await ids({ tag: 'y' })).toEqual([]);
+        const team = (runId: string, tenant = 'alpha') => insertTags({ tenant, runId }, ['team']);
+        await commit([
+          ...team('run-a'),
+          ...team('run-b'),
+          ...team('run-c'),
+          ...team('run-1'),
+          ...team('run-d', 'beta'),
+        ]);
+        expect(await ids({ tag: 'team' })).toEqual(['run-c', 'run-b', 'run-a', 'run-1']);
+        expect(await ids({ tag: 'team' }, 2)).toEqual(['run-c', 'run-b']);
+        expect(await ids({ tag: 'team', beforeId: 'run-b' })).toEqual(['run-a', 'run-1']);
+        expect(await ids({ tag: 'team', fromId: 'run-a', isChild: false })).toEqual(['run-b', 'run-a']);
+        expect(await ids({ tag: 'team', status: 'failed' })).toEqual(['run-1']);
+        expect(await ids({ tag: 'team', workflowId: 'other', beforeId: 'run-b' })).toEqual(['run-1']);
         const fork = { run_id: 'run-b', source_run_id: 'run-a', mode: 'branch', is_preview: 1 };
         await commit([insertFork('alpha', fork)]);
         expect(await store.read(forksAmong('alpha', ['run-a', 'run-b']))).toEqual([fork]);

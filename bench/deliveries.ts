@@ -12,6 +12,7 @@ import {
   growthOf,
   inParallel,
   partOf,
+  wholeCostOf,
   withHost,
 } from './growth.ts';
 import type { BenchServer } from './servers.ts';
@@ -49,7 +50,7 @@ function growthOfRuns(options: GrowthOptions): Promise<Growth> {
   return withReceiver(options, 'run.completed', (host, receiver) => {
     const sizes = [partOf(options, 300), partOf(options, 3_000)] as const;
     const cost = (runs: number): Promise<Cost> =>
-      costOf(host, runs, async () => {
+      wholeCostOf(host, runs, async () => {
         const before = receiver.count;
         receiver.hold();
         await startRuns(host, 'conformance-noop', runs);

@@ -22,6 +22,8 @@ import { quantile } from './statistics.ts';
 
 const SUBSCRIBERS = 1_000;
 const EVENTS = 20;
+/** Runs whose delays are measured: with the events of one alone, the slowest of them would be the 99th percentile. */
+const TIMED_RUNS = 5;
 const PAUSE_MS = 200;
 /** Milliseconds within which nearly all readers are to have an event. */
 export const P99_MAX_MS = 50;
@@ -102,8 +104,18 @@ async function delaysOf(host: BenchServer, count: number): Promise<Pick<Streams,
   await register(host, [GATES]);
   // The first streams make the host load and compile what streams need; they are not what a stream costs.
   await followRun(host, count);
-  const { runId } = await api(host, 'POST', '/v1/runs', { workflowId: 'gates' });
   const delays = new Delays();
+  for (let run = 0; run < TIMED_RUNS; run++) await timeRun(host, count, delays);
+  const [p50Ms, p99Ms] = [quantile(delays.all, 0.5), quantile(delays.all, 0.99)];
+  console.log(
+    `  from the time of an event to the reader: p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms` +
+      ` (under ${P99_MAX_MS} wanted; the readers share the machine)`,
+  );
+  return { p50Ms, p99Ms };
+}
+
+async function timeRun(host: BenchServer, count: number, delays: Delays): Promise<void> {
+  const { runId } = await api(host, 'POST', '/v1/runs', { workflowId: 'gates' });
   const streams = await subscribe(host, runId, count, (reader, data) => delays.note(reader, data));
   // What has happened so far is long, and comes in pieces.
   await delays.settled();
@@ -115,12 +127,6 @@ async function delaysOf(host: BenchServer, count: number): Promise<Pick<Streams,
     await delays.settled();
   }
   for (const { close } of streams) close();
-  const [p50Ms, p99Ms] = [quantile(delays.all, 0.5), quantile(delays.all, 0.99)];
-  console.log(
-    `  from the time of an event to the reader: p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms` +
-      ` (under ${P99_MAX_MS} wanted; the readers share the machine)`,
-  );
-  return { p50Ms, p99Ms };
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Hosts with many runs and many tenants: what a run costs there. */
 import { endedRun } from './api.ts';
-import { type Cost, costOf, type GrowthBench, growthOf, inParallel, partOf, withHost } from './growth.ts';
+import { type Cost, costOf, type GrowthBench, growthOf, inParallel, partOf, wholeCostOf, withHost } from './growth.ts';
 
 const CONCURRENCY = 32;
 const RUNS = 6_000;
@@ -53,7 +53,7 @@ export const manyRuns: GrowthBench = {
   measure: (options) =>
     withHost(options, async (host) => {
       const cost = (runs: number): Promise<Cost> =>
-        costOf(host, runs, () => inParallel(runs, CONCURRENCY, () => endedRun(host, 'conformance-noop')));
+        wholeCostOf(host, runs, () => inParallel(runs, CONCURRENCY, () => endedRun(host, 'conformance-noop')));
       const sizes = [partOf(options, 400), partOf(options, 4_000)] as const;
       return [await growthOf(options, { what: 'runs', each: 'run', sizes, cost })];
     }),

@@ -18,14 +18,12 @@ import {
   acquireScope,
   advanceRun,
   childRuns,
-  FORKED_RUNS,
   findRun,
   forksAmong,
   insertEvents,
   insertFork,
   insertRun,
   insertTags,
-  listRuns,
   type RunRow,
   readEvents,
   releaseScope,
@@ -55,6 +53,7 @@ import {
   wake,
   wakeEach,
 } from '../../src/store/queue.ts';
+import { FORKED_RUNS, listRuns } from '../../src/store/run-lists.ts';
 import { sql, type Unit, type Write } from '../../src/store/sql.ts';
 import type { Migration, Store } from '../../src/store/store.ts';
 import { CORE_TABLES } from '../../src/store/tables.ts';

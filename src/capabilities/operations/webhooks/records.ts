@@ -1,6 +1,7 @@
 import type { DeliveryState } from '../../../protocol/operations/webhooks.ts';
-import { MANAGEMENT_IDS, type RunRef, type Visibility } from '../../../store/log.ts';
+import type { RunRef, Visibility } from '../../../store/log.ts';
 import { addOrWakeEach } from '../../../store/queue.ts';
+import { MANAGEMENT_IDS } from '../../../store/run-lists.ts';
 import { type Param, type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
 import { NOT_OF_MANAGEMENT_RUNS } from './deliverable.ts';

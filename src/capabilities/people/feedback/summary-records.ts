@@ -1,6 +1,7 @@
 import { PREVIEW_TAG } from '../../../protocol/learning/previews.ts';
 import { TRIAL_TAG } from '../../../protocol/running/trials.ts';
-import { MANAGEMENT_IDS, taggedRuns, type Visibility } from '../../../store/log.ts';
+import { taggedRuns, type Visibility } from '../../../store/log.ts';
+import { MANAGEMENT_IDS } from '../../../store/run-lists.ts';
 import type { Param, Statement } from '../../../store/sql.ts';
 import type { IdRange } from '../../periods.ts';
 

@@ -8,7 +8,8 @@ import type { Change } from '../../../runtime/change.ts';
 import type { MovedRun } from '../../../runtime/move-run.ts';
 import type { PinnedPlan } from '../../../runtime/plans.ts';
 import type { StartedRun } from '../../../runtime/start-run.ts';
-import type { ForkRow, ListedRun, RunFilter, RunRow } from '../../../store/log.ts';
+import type { ForkRow, ListedRun, RunRow } from '../../../store/log.ts';
+import type { RunFilter } from '../../../store/run-lists.ts';
 import { door, extensionPoint } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
 

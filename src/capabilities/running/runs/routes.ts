@@ -28,14 +28,8 @@ import { and, type Change, perform, withResult } from '../../../runtime/change.t
 import { RUN_PREFIX } from '../../../runtime/creation.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { StartedRun } from '../../../runtime/start-run.ts';
-import {
-  FORKED_RUNS,
-  type ForkRow,
-  type ListedRun,
-  type RunFilter,
-  type RunSet,
-  taggedRuns,
-} from '../../../store/log.ts';
+import { type ForkRow, type ListedRun, taggedRuns } from '../../../store/log.ts';
+import { FORKED_RUNS, type RunFilter, type RunSet } from '../../../store/run-lists.ts';
 import { firstIdAt } from '../../../system/ids.ts';
 import type { Costs } from '../../operations/costs/door.ts';
 import type { IssuedWebhook, Webhooks } from '../../operations/webhooks/door.ts';

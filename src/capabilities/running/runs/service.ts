@@ -22,11 +22,10 @@ import {
   type ListedRun,
   type LoggedRow,
   lastEvents,
-  listRuns,
-  type RunFilter,
   type RunRow,
 } from '../../../store/log.ts';
 import { endQuarantine, findQuarantined, type QuarantinedRow } from '../../../store/queue.ts';
+import { listRuns, type RunFilter } from '../../../store/run-lists.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import type { Host } from '../../capability.ts';
 import type { Caller } from '../../request.ts';

@@ -45,9 +45,9 @@ async function start(args) {
     const startsPlain = hasFlags && args[0] === 'serve';
     if (hasFlags) for (const flag of GARBAGE_COLLECTION) setFlagsFromString(flag);
     if (startsPlain) for (const compiler of OPTIMIZERS) setFlagsFromString(`--no-${compiler}`);
-    // After the flags: compiled code is kept by them.
+    // After the flags, because cached code can only be used with the flags that it was compiled with.
     module.enableCompileCache(compileCache());
-    // `serve` is done when the host listens.
+    // The program of `serve` has been loaded when the host listens.
     await import(pathToFileURL(programPath()).href);
     if (startsPlain) for (const compiler of OPTIMIZERS) setFlagsFromString(`--${compiler}`);
     return;

@@ -1,13 +1,14 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { Api } from '../support/api.ts';
 import { capstan } from '../support/command-line.ts';
 import { node, WORKFLOWS, workflow } from '../support/definitions.ts';
 import { killableHosts } from '../support/killed.ts';
 import { localHosts } from '../support/local-hosts.ts';
-import { runProgram } from '../support/process.ts';
+import { runProgram, spawnHost } from '../support/process.ts';
 
 /** What a start says and does: good and bad settings, a first start, a folder of workflows. */
 
@@ -28,6 +29,24 @@ describe('starting', () => {
     expect(second.output).not.toMatch(/\n\s+at /);
     expect((await host.as('editor').ended(await host.as('editor').run('conformance-noop'))).status).toBe('completed');
     await host.stop();
+  });
+
+  it('with the command leaves the optimising compilers for when the host listens', async () => {
+    const trace = "import{setFlagsFromString}from'node:v8';setFlagsFromString('--trace-opt')";
+    const settings = { CAPSTAN_DATA: newFolder(), NODE_OPTIONS: `--import=data:text/javascript,${trace}` };
+    const root = fileURLToPath(new URL('../../', import.meta.url));
+    const host = await spawnHost(settings, { path: join(root, 'bin', 'capstan.js'), folder: root });
+    try {
+      const editor = host.as('editor');
+      const isOptimized = (): boolean => host.output().includes('completed optimizing');
+      expect(isOptimized()).toBe(false);
+      for (let runs = 0; runs < 1_000 && !isOptimized(); runs++)
+        await editor.ended(await editor.run('conformance-noop'));
+      expect(isOptimized()).toBe(true);
+    } finally {
+      host.signal('SIGKILL');
+      await host.exit;
+    }
   });
 
   it('with bad settings names every one of them and ends', async () => {

@@ -1,4 +1,5 @@
 /** Measures whether cost grows in proportion: the same work in two sizes on one host, in turn, round by round. */
+import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { LazyPostgres } from './postgres.ts';
 import { cpuOfTree } from './processor.ts';
@@ -29,7 +30,7 @@ const AFTERMATH_MS = 1_300;
 export function wholeCostOf(server: BenchServer, units: number, act: () => Promise<unknown>): Promise<Cost> {
   return costOf(server, units, async () => {
     await act();
-    await new Promise((resolve) => setTimeout(resolve, AFTERMATH_MS));
+    await pause(AFTERMATH_MS);
   });
 }
 

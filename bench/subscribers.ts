@@ -22,7 +22,7 @@ import { quantile } from './statistics.ts';
 
 const SUBSCRIBERS = 1_000;
 const EVENTS = 20;
-/** Runs whose delays are measured: with the events of one alone, the slowest of them would be the 99th percentile. */
+/** Runs whose delays are measured. One in a hundred of all their events is a whole event, the slowest one. */
 const TIMED_RUNS = 5;
 const PAUSE_MS = 200;
 /** Milliseconds within which nearly all readers are to have an event. */
@@ -114,6 +114,7 @@ async function delaysOf(host: BenchServer, count: number): Promise<Pick<Streams,
   return { p50Ms, p99Ms };
 }
 
+/** Notes how long readers wait for each of the events of a run. */
 async function timeRun(host: BenchServer, count: number, delays: Delays): Promise<void> {
   const { runId } = await api(host, 'POST', '/v1/runs', { workflowId: 'gates' });
   const streams = await subscribe(host, runId, count, (reader, data) => delays.note(reader, data));

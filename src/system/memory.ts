@@ -18,8 +18,9 @@ const BUSY_MS = 0.1 * CHECK_EVERY_MS;
 const GROWTH_BYTES = 32 * 1_024 * 1_024;
 
 /**
- * Runs a full garbage collection when the process has rested, has nothing in hand and its heap has grown. V8's own collections at rest are
- * switched off in `bin/capstan.js`: they drop compiled code early, and still leave most of the memory of a busy hour.
+ * Runs a full garbage collection when the process has rested, has nothing in hand and its heap has grown. V8's own
+ * collections at rest are switched off in `bin/capstan.js`: they drop compiled code early, and still leave most of the
+ * memory of a busy hour.
  */
 export function collectGarbageWhenIdle(
   isIdle: () => boolean,

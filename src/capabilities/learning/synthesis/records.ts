@@ -129,14 +129,16 @@ export interface UnreadRun {
   readonly ended_at: number;
 }
 
-/** Ended runs that were not read yet, from a position on, without management runs and trials. */
+/**
+ * Ended runs that were not read yet, from a position on, without management runs and trials. No NOT EXISTS, which
+ * PostgreSQL turns into a join: it grows faster than PostgreSQL knows the table that it joins.
+ */
 export function findUnread(tenant: string, { endedAt, runId }: EndPosition, limit: number): Statement {
   return sql(
     `SELECT run_id, ended_at FROM runs WHERE tenant = $1 AND ended_at >= $2 AND (ended_at > $2 OR run_id > $3)
        AND workflow_id NOT IN (${MANAGEMENT_WORKFLOWS.map((_, index) => `$${index + 5}`).join(', ')})
        AND run_id NOT IN (${taggedRuns(TRIAL_TAG)})
-       AND NOT EXISTS (SELECT 1 FROM synthesis_runs known WHERE known.tenant = runs.tenant
-         AND known.run_id = runs.run_id)
+       AND (SELECT known.run_id FROM synthesis_runs known WHERE known.tenant = $1 AND known.run_id = runs.run_id) IS NULL
      ORDER BY ended_at, run_id LIMIT $4`,
     tenant,
     endedAt,

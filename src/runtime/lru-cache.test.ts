@@ -47,7 +47,28 @@ describe('a cache', () => {
     expect(cache.size).toBe(2);
   });
 
-  it('behaves like a list in the order of use', () => {
+  it('evicts what was not used, oldest first, before anything that was', () => {
+    const weights = fc.array(fc.integer({ min: 1, max: 6 }), { minLength: 1, maxLength: 12 });
+    fc.assert(
+      fc.property(weights, fc.array(fc.nat(11)), fc.integer({ min: 1, max: 30 }), (stored, reads, newest) => {
+        const room = stored.reduce((sum, weight) => sum + weight, 0);
+        const cache = new LruCache<number, number>(room, (weight) => weight);
+        stored.forEach((weight, key) => {
+          cache.set(key, weight);
+        });
+        for (const key of reads) cache.get(key);
+        cache.set(-1, newest);
+
+        const keys = [...stored.keys()];
+        const inTurn = [...keys.filter((key) => !reads.includes(key)), ...keys.filter((key) => reads.includes(key))];
+        for (let left = room + newest; left > room && inTurn.length > 0; ) left -= stored[inTurn.shift()!]!;
+        expect(keys.filter((key) => cache.get(key) !== undefined)).toEqual(inTurn.toSorted((a, b) => a - b));
+        expect([cache.get(-1), cache.size]).toEqual([newest, inTurn.length + 1]);
+      }),
+    );
+  });
+
+  it('has what was stored last, and stays within its limit', () => {
     const move = fc.tuple(
       fc.constantFrom('get', 'set', 'delete'),
       fc.constantFrom(...'abcde'),
@@ -56,23 +77,21 @@ describe('a cache', () => {
     fc.assert(
       fc.property(fc.array(move, { maxLength: 60 }), (moves) => {
         const cache = new LruCache<string, number>(8, (weight) => weight);
-        let model: [string, number][] = [];
-        const without = (key: string) => model.filter(([other]) => other !== key);
+        const stored = new Map<string, number>();
         for (const [what, key, weight] of moves) {
-          const known = model.find(([other]) => other === key);
-          if (what === 'get') {
-            expect(cache.get(key)).toBe(known?.[1]);
-            if (known) model = [...without(key), known];
-          } else if (what === 'delete') {
+          if (what === 'get') expect([stored.get(key), undefined]).toContain(cache.get(key));
+          else if (what === 'delete') {
             cache.delete(key);
-            model = without(key);
+            stored.delete(key);
           } else {
             cache.set(key, weight);
-            model = [...without(key), [key, weight]];
-            while (model.length > 1 && model.reduce((sum, [, each]) => sum + each, 0) > 8) model = model.slice(1);
+            stored.set(key, weight);
+            expect(cache.get(key)).toBe(weight);
           }
-          expect(cache.size).toBe(model.length);
         }
+        const left = [...stored.keys()].map((key) => cache.get(key)).filter((weight) => weight !== undefined);
+        expect(left.length).toBe(cache.size);
+        expect(left.length <= 1 || left.reduce((sum, weight) => sum + weight) <= 8).toBe(true);
       }),
     );
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { planApart, planTogether } from './postgres-plan.ts';
-import { insertNew, type NewRows, sql, type Unit, type Write } from './sql.ts';
+import { addCount, insertNew, type NewRows, sql, type Unit, type Write } from './sql.ts';
 
 const THINGS: NewRows = { insert: 'INSERT INTO things (id, colour)', columns: 2 };
 const thing = (...ids: string[]): Write =>
@@ -9,7 +9,8 @@ const thing = (...ids: string[]): Write =>
     ids.flatMap((id) => [id, 'red']),
   );
 const guard = (id: string): Write => ({ sql: 'UPDATE guards', params: [id], expect: 1, expectation: 'guard' });
-const count = (where: string, by: number): Write => ({ sql: 'ADD', params: [where, by], isCount: true });
+const SUMS: NewRows = { insert: 'INSERT INTO sums (name, total)', columns: 2, onConflict: 'ON CONFLICT ADD' };
+const count = (name: string, by: number): Write => addCount(SUMS, [name, by]);
 const textOf = ({ sql, params }: Write): string => `${sql} ${params.join(' ')}`;
 
 describe('units that are committed together', () => {
@@ -24,8 +25,7 @@ describe('units that are committed together', () => {
       'INSERT INTO things (id, colour) VALUES ($1, $2), ($3, $4), ($5, $6), ($7, $8) a1 red a2 red b1 red c1 red',
       'UPDATE guards a',
       'UPDATE guards b',
-      'ADD alpha 7',
-      'ADD beta 5',
+      'INSERT INTO sums (name, total) VALUES ($1, $2), ($3, $4) ON CONFLICT ADD alpha 7 beta 5',
     ]);
     expect(unitOf.slice(0, 3)).toEqual([undefined, 0, 1]);
   });

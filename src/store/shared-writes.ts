@@ -1,36 +1,43 @@
-import { insertNew, type NewRows, type Param, type Write } from './sql.ts';
+import { addCounts, insertNew, type NewRows, type Param, type Write } from './sql.ts';
 
 /** Rows per statement: few sizes, so that few statements are prepared. */
 const SIZES = [32, 16, 8, 4, 2, 1];
 
 /** Whether a write may be made together with those of other units. */
-export function isShareable({ newRows, isCount }: Write): boolean {
-  return newRows !== undefined || isCount === true;
+export function isShareable({ newRows, counts }: Write): boolean {
+  return newRows !== undefined || counts !== undefined;
 }
 
 /**
- * Writes of several units that are made together: new rows a table at a time, and one sum for each count. A statement
- * costs a store more than another row in it. When they are made makes no difference: nothing else refers to a new row
- * yet, and nothing in a unit depends on a count.
+ * Writes of several units that are made together: new rows a table at a time, and one sum for each row that is counted
+ * in. A statement costs a store more than another row in it. When they are made makes no difference: nothing else refers
+ * to a new row yet, and nothing in a unit depends on a count.
  */
 export class SharedWrites {
   readonly #rows = new Map<NewRows, Param[]>();
-  readonly #counts = new Map<string, Write>();
+  /** For each row that is counted in, what names it and the sum. */
+  readonly #counts = new Map<NewRows, Map<string, Param[]>>();
 
   /** Adds a write; one that is not shareable is left out. */
-  add(write: Write): void {
-    if (write.newRows) this.#addRows(write.newRows, write.params);
-    else if (write.isCount) this.#addCount(write);
+  add({ newRows, counts, params }: Write): void {
+    if (newRows) this.#addRows(newRows, params);
+    else if (counts) this.#addCount(counts, params);
   }
 
   /** The new rows. */
   inserts(): Write[] {
-    return [...this.#rows].flatMap(([into, params]) => insertsOf(into, params));
+    return [...this.#rows].flatMap(([into, params]) => {
+      const rows = params.length / into.columns;
+      return parts(rows).map(([start, end]) => insertNew(into, params.slice(start * into.columns, end * into.columns)));
+    });
   }
 
   /** The sums. */
   counts(): Write[] {
-    return [...this.#counts.values()];
+    return [...this.#counts].flatMap(([into, sums]) => {
+      const rows = [...sums.values()];
+      return parts(rows.length).map(([start, end]) => addCounts(into, rows.slice(start, end)));
+    });
   }
 
   #addRows(into: NewRows, params: readonly Param[]): void {
@@ -39,23 +46,22 @@ export class SharedWrites {
     else this.#rows.set(into, [...params]);
   }
 
-  /** The last parameter is what is added; those before it say where. */
-  #addCount(write: Write): void {
-    const where = write.params.slice(0, -1);
-    const key = JSON.stringify([write.sql, where]);
-    const known = this.#counts.get(key);
-    const sum = Number(known?.params.at(-1) ?? 0) + Number(write.params.at(-1));
-    this.#counts.set(key, { ...write, params: [...where, sum] });
+  #addCount(into: NewRows, params: readonly Param[]): void {
+    const sums = this.#counts.get(into) ?? new Map<string, Param[]>();
+    this.#counts.set(into, sums);
+    const names = params.slice(0, -1);
+    const key = JSON.stringify(names);
+    sums.set(key, [...names, Number(sums.get(key)?.at(-1) ?? 0) + Number(params.at(-1))]);
   }
 }
 
-function insertsOf(into: NewRows, params: readonly Param[]): Write[] {
-  const writes: Write[] = [];
-  for (let start = 0; start < params.length; ) {
-    const left = (params.length - start) / into.columns;
-    const end = start + SIZES.find((size) => size <= left)! * into.columns;
-    writes.push(insertNew(into, params.slice(start, end)));
+/** Where the statements for so many rows begin and end. */
+function parts(rows: number): [start: number, end: number][] {
+  const found: [number, number][] = [];
+  for (let start = 0; start < rows; ) {
+    const end = start + SIZES.find((size) => size <= rows - start)!;
+    found.push([start, end]);
     start = end;
   }
-  return writes;
+  return found;
 }

@@ -31,14 +31,15 @@ export interface Write extends Statement {
    * once for many units instead; nothing in a unit may change the answer.
    */
   readonly onlyIf?: Statement;
-  /** Set if the last parameter is a number that is added to what the others name, which nothing else in a unit reads. */
-  readonly isCount?: boolean;
+  /** Set by `addCount`. */
+  readonly counts?: NewRows;
 }
 
-/** Where new rows go: the text of an INSERT up to VALUES, and how many columns it names. */
+/** Where new rows go: the text of an INSERT up to VALUES, how many columns it names, and what becomes of rows that exist. */
 export interface NewRows {
   readonly insert: string;
   readonly columns: number;
+  readonly onConflict?: string;
 }
 
 /** Writes that are applied atomically: all of them, or none. */
@@ -82,11 +83,24 @@ export function insertNew(into: NewRows, params: readonly Param[]): Write {
   return { sql: insertText(into, params.length / into.columns), params, newRows: into };
 }
 
+/**
+ * Adds a number, the last parameter, to the row that the others name, which nothing else in a unit reads. A store may
+ * then add up the numbers of several units, and write several rows together, after everything else.
+ */
+export function addCount(into: NewRows, params: readonly Param[]): Write {
+  return { sql: insertText(into, 1), params, counts: into };
+}
+
+/** Adds to several rows with one statement; each may be there once. */
+export function addCounts(into: NewRows, rows: readonly (readonly Param[])[]): Write {
+  return { sql: insertText(into, rows.length), params: rows.flat() };
+}
+
 function insertText(into: NewRows, rows: number): string {
   if (!Number.isInteger(rows)) throw new Error(`${into.insert} takes ${into.columns} values for each row`);
   const known = insertTexts.get(into)?.get(rows);
   if (known !== undefined) return known;
-  const text = `${into.insert} VALUES ${placeholders(rows, into.columns)}`;
+  const text = [into.insert, 'VALUES', placeholders(rows, into.columns), into.onConflict ?? ''].join(' ').trimEnd();
   insertTexts.set(into, (insertTexts.get(into) ?? new Map<number, string>()).set(rows, text));
   return text;
 }

@@ -1,4 +1,4 @@
-import { type Statement, sql, type Write } from './sql.ts';
+import { addCount, type NewRows, type Statement, sql, type Write } from './sql.ts';
 
 /** Whose bytes are counted, and in which row: hosts that counted in one row would wait for each other. */
 export interface StorageShard {
@@ -11,11 +11,11 @@ const MERGED = '*';
 
 const ADD = 'ON CONFLICT (tenant, shard) DO UPDATE SET bytes = tenant_storage.bytes + excluded.bytes';
 
-const COUNT = `INSERT INTO tenant_storage (tenant, shard, bytes) VALUES ($1, $2, $3) ${ADD}`;
+const COUNTED: NewRows = { insert: 'INSERT INTO tenant_storage (tenant, shard, bytes)', columns: 3, onConflict: ADD };
 
 /** Counts bytes that a tenant stores with this unit. */
 export function countBytes({ tenant, shard }: StorageShard, bytes: number): Write {
-  return { sql: COUNT, params: [tenant, shard, bytes], isCount: true };
+  return addCount(COUNTED, [tenant, shard, bytes]);
 }
 
 /** Gives back the bytes of a run's row. It must still exist: this comes before its deletion. */

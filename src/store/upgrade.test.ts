@@ -17,6 +17,8 @@ describe('a migration', () => {
     [['ALTER TABLE a ADD COLUMN c BIGINT NOT NULL DEFAULT 0'], 'beside'],
     [['DROP INDEX i'], 'beside'],
     [['ALTER TABLE a ADD COLUMN c TEXT', 'CREATE INDEX i ON a (c)'], 'pause'],
+    [['ALTER TABLE a DROP CONSTRAINT a_pkey, ADD PRIMARY KEY (b)'], 'pause'],
+    [['ALTER TABLE a DROP CONSTRAINT a_pkey'], 'alone'],
     [['ALTER TABLE a ADD COLUMN c BIGINT NOT NULL'], 'alone'],
     [['CREATE UNIQUE INDEX i ON a (b)'], 'alone'],
     [['CREATE INDEX i ON a (b)', 'ALTER TABLE a RENAME COLUMN b TO c'], 'alone'],

@@ -64,7 +64,9 @@ function effectOfStatement(text: string, created: Set<string>): Effect {
   if (made !== undefined || text.startsWith('DROP INDEX ')) return 'beside';
   const of = table(/^(?:CREATE (?:UNIQUE )?INDEX \w+ ON|INSERT INTO) (\w+)/);
   if (of !== undefined && created.has(of)) return 'beside';
-  if (/^CREATE INDEX /.test(text)) return 'pause';
+  // No host names a primary key in what it reads or writes, unless it does so in ON CONFLICT.
+  if (/^CREATE INDEX /.test(text) || /^ALTER TABLE \w+ DROP CONSTRAINT \w+_pkey, ADD PRIMARY KEY /.test(text))
+    return 'pause';
   // Older hosts leave the column out of what they insert.
   const isColumn = /^ALTER TABLE \w+ ADD COLUMN /.test(text);
   return isColumn && (!/ NOT NULL\b/.test(text) || / DEFAULT /.test(text)) ? 'beside' : 'alone';

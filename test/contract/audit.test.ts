@@ -9,7 +9,7 @@ import type { Runtime } from '../../src/runtime/runtime.ts';
 import { openPostgres } from '../../src/store/postgres.ts';
 import { sql } from '../../src/store/sql.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Migration, Store } from '../../src/store/store.ts';
 import { CORE_TABLES } from '../../src/store/tables.ts';
 import { newKeyPair } from '../../src/system/ed25519.ts';
 import { createEgress } from '../../src/system/egress.ts';
@@ -46,6 +46,23 @@ const STORES: Record<string, (clock: ManualClock) => Promise<Opened>> = {
     const url = await freshDatabase(inject('postgresUrl'));
     const open = () => openPostgres({ url, clock, migrations: MIGRATIONS, useOwnClock: true });
     return { store: await open(), another: open };
+  },
+};
+
+/** A store of an older version, and the same one opened by this version. */
+const UPGRADED: Record<
+  string,
+  (clock: ManualClock, older: readonly Migration[]) => Promise<{ store: Store; reopen(): Promise<Store> }>
+> = {
+  SQLite: async (clock, older) => {
+    const { path: folder } = freshFolder();
+    const open = (migrations: readonly Migration[]) => openSqlite({ folder, clock, migrations });
+    return { store: await open(older), reopen: () => open(MIGRATIONS) };
+  },
+  PostgreSQL: async (clock, older) => {
+    const url = await freshDatabase(inject('postgresUrl'));
+    const open = (migrations: readonly Migration[]) => openPostgres({ url, clock, migrations, useOwnClock: true });
+    return { store: await open(older), reopen: () => open(MIGRATIONS) };
   },
 };
 
@@ -125,6 +142,42 @@ describe.each(Object.keys(STORES))('the audit log on %s', (kind) => {
       expect(Math.max(...gaps)).toBeLessThanOrEqual(1_000);
       expect(places.length).toBeGreaterThanOrEqual(3);
       expect(problemsOf(await exported(audit, 'alpha'))).toEqual([]);
+    });
+
+    it('the records of many tenants, each into its own chain and in the order in which they came', async () => {
+      const audit = await log();
+      const tenants = ['alpha', 'beta', 'gamma'];
+      const places = Array.from({ length: 2_000 }, (_, place) => place);
+      for (let start = 0; start < places.length; start += 50) {
+        const part = places.slice(start, start + 50);
+        const records = part.flatMap((place) => tenants.map((tenant) => thing(tenant, `thing-${place}`)));
+        await opened.store.commit(records.flatMap((record) => audit.record(record)));
+      }
+      await audit.handleSealing(undefined as never);
+      expect(await opened.store.read(sql('SELECT * FROM audit_pending'))).toEqual([]);
+      for (const tenant of tenants) {
+        const { entries } = await exported(audit, tenant);
+        expect(entries.map(({ target }) => target)).toEqual(places.map((place) => `thing-${place}`));
+        expect((await audit.verify(callerOf(tenant), {})).chainValid).toBe(true);
+      }
+    });
+
+    it('what was pending before an upgrade put pending records into another order', async () => {
+      const before = MIGRATIONS.filter(({ id }) => id !== 'audit/0003');
+      const { store: older, reopen } = await UPGRADED[kind]!(clock, before);
+      const audit = await log(older);
+      for (const place of [1, 2, 3]) {
+        for (const tenant of ['beta', 'alpha']) await older.commit(audit.record(thing(tenant, `thing-${place}`)));
+      }
+      await older.close();
+      stores.delete(older);
+      const upgraded = await log(await reopen());
+      for (const tenant of ['alpha', 'beta']) {
+        const bundle = await exported(upgraded, tenant);
+        const targets = bundle.entries.filter(({ action }) => action === 'run.create').map(({ target }) => target);
+        expect(targets).toEqual(['thing-1', 'thing-2', 'thing-3']);
+        expect(problemsOf(bundle)).toEqual([]);
+      }
     });
 
     it('with a checkpoint before the end of an entry has waited for five minutes', async () => {

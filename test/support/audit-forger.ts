@@ -1,6 +1,7 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { entryOf } from '../../src/capabilities/trust/audit/document.ts';
-import type { AuditKeyRow, CheckpointRow, EntryRow } from '../../src/capabilities/trust/audit/records.ts';
+import type { AuditKeyRow } from '../../src/capabilities/trust/audit/key-records.ts';
+import type { CheckpointRow, EntryRow } from '../../src/capabilities/trust/audit/records.ts';
 import type { Config } from '../../src/config.ts';
 import { canonical, merkleRoot, sha256 } from './audit-log.ts';
 import { readStore, writeStore } from './database.ts';

@@ -11,8 +11,8 @@ import {
   signatureVerifierOf,
   type VerifyHex,
 } from '../../../system/ed25519.ts';
+import { type AuditKeyRow, ensureAuditKey, listAuditKeys } from './key-records.ts';
 import { hasPublicKey, type KeyOptions, KeyRows } from './key-rows.ts';
-import { type AuditKeyRow, ensureAuditKey, listAuditKeys } from './records.ts';
 import { openSigner, type Signer } from './signers.ts';
 
 /** The public half of a signing key. */

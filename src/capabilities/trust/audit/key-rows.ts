@@ -1,7 +1,7 @@
 import { canonicalJson } from '../../../protocol/format/json.ts';
 import { rawPublicKeyOf } from '../../../system/ed25519.ts';
 import { type SealingKey, seal, sealingKey, unseal } from '../../../system/seal.ts';
-import type { AuditKeyRow } from './records.ts';
+import type { AuditKeyRow } from './key-records.ts';
 import { type Signer, signerWith } from './signers.ts';
 
 const PURPOSE = 'audit-keys';

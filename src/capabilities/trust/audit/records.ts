@@ -115,6 +115,32 @@ export const AUDIT_TABLES: readonly Migration[] = [
       ) $clustered`,
     ],
   },
+  {
+    id: 'audit/0003',
+    statements: [
+      // Pending records in the order in which they came: by tenant, runs of many tenants wrote to as many pages.
+      {
+        sqlite: `CREATE TABLE audit_pending_in_order (
+          pending_id TEXT PRIMARY KEY,
+          tenant TEXT NOT NULL,
+          workspace TEXT,
+          at BIGINT NOT NULL,
+          actor TEXT NOT NULL,
+          action TEXT NOT NULL,
+          target TEXT,
+          outcome TEXT NOT NULL,
+          details TEXT
+        ) $clustered`,
+      },
+      {
+        sqlite: `INSERT INTO audit_pending_in_order
+                 SELECT pending_id, tenant, workspace, at, actor, action, target, outcome, details FROM audit_pending`,
+      },
+      { sqlite: 'DROP TABLE audit_pending' },
+      { sqlite: 'ALTER TABLE audit_pending_in_order RENAME TO audit_pending' },
+      { postgres: 'ALTER TABLE audit_pending DROP CONSTRAINT audit_pending_pkey, ADD PRIMARY KEY (pending_id)' },
+    ],
+  },
 ];
 
 /** What a record and an entry have in common. `details` is JSON text. */
@@ -159,9 +185,9 @@ export function insertPending(row: PendingRow): Write {
   return insertNew(INTO_PENDING, [...recordParams(row), row.pending_id]);
 }
 
-/** The oldest pending records of a tenant, or of all tenants one after the other. */
+/** The oldest pending records of a tenant, which are looked for among those of about a second, or of all tenants. */
 export function readPending(tenant: string | undefined, limit: number): Statement {
-  if (tenant === undefined) return sql('SELECT * FROM audit_pending ORDER BY tenant, pending_id LIMIT $1', limit);
+  if (tenant === undefined) return sql('SELECT * FROM audit_pending ORDER BY pending_id LIMIT $1', limit);
   return sql('SELECT * FROM audit_pending WHERE tenant = $1 ORDER BY pending_id LIMIT $2', tenant, limit);
 }
 
@@ -403,39 +429,4 @@ export function readUnanchored(limit: number): Statement {
 /** Notes that a checkpoint is in every anchor. */
 export function removeUnanchored({ tenant, at_sequence }: CheckpointRow): Write {
   return { sql: 'DELETE FROM audit_unanchored WHERE tenant = $1 AND at_sequence = $2', params: [tenant, at_sequence] };
-}
-
-/** A key that signs checkpoints. `private_key` is empty if the key is held outside the store. */
-export interface AuditKeyRow {
-  readonly key_id: string;
-  readonly private_key: string;
-  readonly public_key: string;
-  readonly created_at: number;
-  readonly endorsed_by: string | null;
-  readonly endorsement: string | null;
-  readonly mac: string | null;
-}
-
-const KEY_COLUMNS = [
-  'key_id',
-  'private_key',
-  'public_key',
-  'created_at',
-  'endorsed_by',
-  'endorsement',
-  'mac',
-] as const satisfies readonly (keyof AuditKeyRow)[];
-
-/** The signing keys, newest first. */
-export function listAuditKeys(): Statement {
-  return sql('SELECT * FROM audit_keys ORDER BY created_at DESC, key_id DESC');
-}
-
-/** Stores a key unless the name is taken: hosts that start together create one between them. */
-export function ensureAuditKey(row: AuditKeyRow): Write {
-  return {
-    sql: `INSERT INTO audit_keys (${KEY_COLUMNS.join(', ')}) VALUES ${placeholders(1, KEY_COLUMNS.length)}
-          ON CONFLICT (key_id) DO NOTHING`,
-    params: KEY_COLUMNS.map((column): Param => row[column]),
-  };
 }

@@ -28,10 +28,12 @@ export const CHECKPOINT_ENTRIES = 1_000;
 /** A checkpoint is signed at most this long after the first entry that it covers. */
 export const CHECKPOINT_SECONDS = 300;
 
+/** Pending records that are read at a time: those of a busy second, so that all of a tenant go into its chain together. */
+const READ_AT_ONCE = 5_000;
 /** Small enough that a store that works on the main thread blocks it for a few milliseconds only. */
 const BATCH = 200;
 /** Bounds how long a caller waits for a log to be sealed; the work item seals the rest. */
-const BATCHES_MAX = 1_000;
+const READS_MAX = 40;
 const TAILS_PER_PAGE = 100;
 const TAIL_PAGES_MAX = 10_000;
 /** On one host, batches wait for each other instead of conflicting. */
@@ -58,8 +60,8 @@ export class Sealer {
 
   /** Seals everything that is pending now, for one tenant or for all. */
   async seal(tenant?: string): Promise<void> {
-    for (let batch = 0; batch < BATCHES_MAX; batch++) {
-      const { hasMore } = await this.#runtime.mutex.runExclusive(TURN, () => this.#sealBatch(tenant));
+    for (let read = 0; read < READS_MAX; read++) {
+      const { hasMore } = await this.#runtime.mutex.runExclusive(TURN, () => this.#sealOldest(tenant));
       if (!hasMore) return;
     }
   }
@@ -85,11 +87,22 @@ export class Sealer {
     return moveChain(head, await this.#signed(head, []));
   }
 
-  async #sealBatch(tenant: string | undefined): Promise<{ readonly hasMore: boolean }> {
+  async #sealOldest(tenant: string | undefined): Promise<{ readonly hasMore: boolean }> {
     const pending = await this.#pending(tenant);
-    const byTenant = [...Map.groupBy(pending, (row) => row.tenant)];
-    const rest = await Promise.all(byTenant.map(([owner, rows]) => this.#sealRows(owner, rows)));
-    return { hasMore: pending.length === BATCH || rest.includes(true) };
+    const byTenant = [...Map.groupBy(pending, (row) => row.tenant).values()];
+    let hasMore = pending.length === READ_AT_ONCE;
+    for (const chains of writtenTogether(byTenant)) {
+      const rest = await Promise.all(chains.map((rows) => this.#sealInBatches(rows)));
+      hasMore ||= rest.includes(true);
+    }
+    return { hasMore };
+  }
+
+  /** True if rows may be left over; those after them are then left for later, too, so that a chain keeps their order. */
+  async #sealInBatches(rows: readonly PendingRow[]): Promise<boolean> {
+    for (let start = 0; start < rows.length; start += BATCH)
+      if (await this.#sealRows(rows[0]!.tenant, rows.slice(start, start + BATCH))) return true;
+    return false;
   }
 
   /** After a conflict the rows are read again: another host may have sealed them. True if rows may be left over. */
@@ -107,7 +120,7 @@ export class Sealer {
   async #append(tenant: string, pending: readonly PendingRow[]): Promise<Change<boolean>> {
     const before = await this.#head(tenant);
     const { sequence = 0, checkpoint_sequence: covered = 0, tail_since = null } = before ?? {};
-    const rows = pending.slice(0, Math.max(1, covered + CHECKPOINT_ENTRIES - sequence));
+    const rows = pending.slice(0, Math.min(BATCH, Math.max(1, covered + CHECKPOINT_ENTRIES - sequence)));
     const entries = chainOn(before, rows);
     const { sequence: last, hash } = entries.at(-1)!;
     const since = tail_since ?? Math.min(...rows.map(({ at }) => at));
@@ -119,7 +132,7 @@ export class Sealer {
       ...removePending(tenant, pendingIds),
       ...insertEntries(entries),
     ]);
-    return withResult(moved, () => rows.length < pending.length || pending.length === BATCH);
+    return withResult(moved, () => rows.length < pending.length);
   }
 
   /**
@@ -155,8 +168,22 @@ export class Sealer {
   }
 
   #pending(tenant: string | undefined): Promise<PendingRow[]> {
-    return this.#runtime.store.read<PendingRow>(readPending(tenant, BATCH));
+    return this.#runtime.store.read<PendingRow>(readPending(tenant, READ_AT_ONCE));
   }
+}
+
+/** Rows of several tenants, as many tenants at a time as have a batch of rows together. */
+function* writtenTogether(byTenant: readonly PendingRow[][]): Generator<PendingRow[][]> {
+  let [together, size]: [PendingRow[][], number] = [[], 0];
+  for (const rows of byTenant) {
+    if (together.length > 0 && size + rows.length > BATCH) {
+      yield together;
+      [together, size] = [[], 0];
+    }
+    together.push(rows);
+    size += rows.length;
+  }
+  if (together.length > 0) yield together;
 }
 
 /** Where a chain ends after a change, and what is written for that besides. */

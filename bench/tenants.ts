@@ -1,10 +1,26 @@
 /** Hosts with many runs and many tenants: what a run costs there. */
 import { endedRun } from './api.ts';
-import { type Cost, costOf, type GrowthBench, growthOf, inParallel, partOf, wholeCostOf, withHost } from './growth.ts';
+import {
+  type Cost,
+  costOf,
+  type Growth,
+  type GrowthBench,
+  type GrowthOptions,
+  growthOf,
+  inParallel,
+  partOf,
+  wholeCostOf,
+  withHost,
+} from './growth.ts';
+import type { BenchServer } from './servers.ts';
 
 const CONCURRENCY = 32;
 const RUNS = 6_000;
-const TENANTS_MAX = 1_000;
+const SIZES = [
+  [1, 10],
+  [10, 100],
+  [100, 1_000],
+] as const;
 
 /** The key of a tenant, by its number. */
 export const keyOf = (tenant: number): string => `bench-key-of-tenant-${tenant}`;
@@ -22,29 +38,26 @@ export function tenantKeys(count: number): Record<string, string> {
   return { CAPSTAN_API_KEYS: JSON.stringify(keys) };
 }
 
-/** The same number of runs, spread over more and more tenants. */
+/** The same number of runs, spread over more and more tenants, on hosts that have so many. */
 export const tenants: GrowthBench = {
   name: 'tenants',
   about: 'runs that are spread over tenants: cost of each run',
-  measure: (options) =>
-    withHost(
-      options,
-      async (host) => {
-        const runs = partOf(options, RUNS);
-        const cost = (tenants: number): Promise<Cost> =>
-          costOf(host, runs, () =>
-            inParallel(runs, CONCURRENCY, (index) => endedRun(host, 'conformance-noop', keyOf(index % tenants))),
-          );
-        const work = { what: 'tenants', each: 'run', cost };
-        return [
-          await growthOf(options, { ...work, sizes: [1, 10] }),
-          await growthOf(options, { ...work, sizes: [10, 100] }),
-          await growthOf(options, { ...work, sizes: [100, TENANTS_MAX] }),
-        ];
-      },
-      tenantKeys(TENANTS_MAX),
-    ),
+  measure: async (options) => {
+    const growths: Growth[] = [];
+    for (const sizes of SIZES)
+      growths.push(await withHost(options, (host) => tenantGrowth(host, options, sizes), tenantKeys(sizes[1])));
+    return growths;
+  },
 };
+
+function tenantGrowth(host: BenchServer, options: GrowthOptions, sizes: readonly [number, number]): Promise<Growth> {
+  const runs = partOf(options, RUNS);
+  const cost = (tenants: number): Promise<Cost> =>
+    costOf(host, runs, () =>
+      inParallel(runs, CONCURRENCY, (index) => endedRun(host, 'conformance-noop', keyOf(index % tenants))),
+    );
+  return growthOf(options, { what: 'tenants', each: 'run', sizes, cost });
+}
 
 /** Runs, and ten times as many of them in a row. */
 export const manyRuns: GrowthBench = {

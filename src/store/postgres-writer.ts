@@ -2,7 +2,7 @@ import { Blocked } from './group-commit.ts';
 import { isNotNow, isOutdatedPlan } from './postgres-errors.ts';
 import { EXPECTATION_FAILED, LOCK_NOT_AVAILABLE } from './postgres-migrate.ts';
 import { StatementFailed } from './postgres-pipeline.ts';
-import { type Plan, planApart, planTogether } from './postgres-plan.ts';
+import { type KnownConditions, type Plan, planApart, planTogether } from './postgres-plan.ts';
 import type { Renderer } from './postgres-render.ts';
 import type { Session } from './postgres-session.ts';
 import type { CommitOutcome, Row, Unit, Write } from './sql.ts';
@@ -88,7 +88,7 @@ export class Writer {
   }
 
   async #transact(units: readonly Unit[]): Promise<Transacted> {
-    let plan = planTogether(units, this.#metConditions);
+    let plan = this.#plan(units, { areCheckedApart: false });
     for (let outdated = 0, replanned = 0; ; ) {
       // Whether there are prepared statements depends on what the session leads to.
       await this.#session.open();
@@ -109,14 +109,23 @@ export class Writer {
     }
   }
 
-  /** Something that the units share has failed: a condition holds, or a row is not new, or a lock is taken. */
-  #planAfter(error: StatementFailed, { conditionOf }: Plan, units: readonly Unit[]): Plan {
-    const condition = conditionOf[error.index];
-    if (condition === undefined || error.code !== EXPECTATION_FAILED) return planApart(units);
+  #plan(units: readonly Unit[], { areCheckedApart }: Pick<KnownConditions, 'areCheckedApart'>): Plan {
+    return planTogether(units, { met: this.#metConditions, areCheckedApart });
+  }
+
+  /** Something that the units share has failed: a condition is met, or a row is not new, or a lock is taken. */
+  #planAfter(error: StatementFailed, { conditionsOf }: Plan, units: readonly Unit[]): Plan {
+    const conditions = conditionsOf[error.index];
+    if (conditions === undefined || error.code !== EXPECTATION_FAILED) return planApart(units);
+    const [condition, ...others] = conditions;
+    if (condition !== undefined && others.length === 0) this.#noteMet(condition);
+    return this.#plan(units, { areCheckedApart: true });
+  }
+
+  #noteMet(condition: string): void {
     const [oldest = condition] = this.#metConditions;
     if (this.#metConditions.size === MET_CONDITIONS_MAX) this.#metConditions.delete(oldest);
     this.#metConditions.add(condition);
-    return planTogether(units, this.#metConditions);
   }
 
   close(): Promise<void> {

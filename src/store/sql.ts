@@ -27,12 +27,20 @@ export interface Write extends Statement {
   /** Set by `insertNew`. */
   readonly newRows?: NewRows;
   /**
-   * Finds a row if the write can have an effect at all, as it cannot for a tenant without webhooks. A store may ask this
-   * once for many units instead; nothing in a unit may change the answer.
+   * Without such a row the write has no effect, as for a tenant without webhooks. A store may look for it once for many
+   * units instead of making the writes; nothing in a unit may change whether it is there.
    */
-  readonly onlyIf?: Statement;
+  readonly onlyIf?: TenantRow;
   /** Set by `addCount`. */
   readonly counts?: NewRows;
+}
+
+/** A row that a tenant has or does not have. */
+export interface TenantRow {
+  readonly table: string;
+  /** What else it has to be; any row of the tenant by default. */
+  readonly where?: string;
+  readonly tenant: string;
 }
 
 /** Where new rows go: the text of an INSERT up to VALUES, how many columns it names, and what becomes of rows that exist. */
@@ -70,6 +78,12 @@ export function placeholders(rows: number, columns: number, first = 1): string {
   const row = (index: number): string =>
     `(${Array.from({ length: columns }, (_, column) => `$${first + index * columns + column}`).join(', ')})`;
   return Array.from({ length: rows }, (_, index) => row(index)).join(', ');
+}
+
+/** Repeats the last member up to a power of two, so that there are few different statements to prepare. */
+export function padded(members: readonly string[]): string[] {
+  const size = 2 ** Math.ceil(Math.log2(members.length));
+  return [...members, ...Array<string>(size - members.length).fill(members.at(-1)!)];
 }
 
 /** Statement texts by number of rows, so that drivers can cache prepared statements. */

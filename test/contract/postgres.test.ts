@@ -72,15 +72,21 @@ describe('hosts that share PostgreSQL', () => {
   });
 
   it('write what depends on rows of others together, from the moment that those are there', async () => {
-    const isThere = "SELECT 1 FROM work WHERE work_id = 'w1'";
-    const noteIfThere = (hostId: string): Unit => [
+    const isThere = "SELECT 1 FROM work WHERE work_id = 'w1' AND tenant = $2";
+    const noteIfThere = (tenant: string, hostId: string): Unit => [
       {
         sql: `INSERT INTO hosts (host_id, alive_until) SELECT CAST($1 AS TEXT), 0 WHERE EXISTS (${isThere})`,
-        params: [hostId],
-        onlyIf: sql(isThere),
+        params: [hostId, tenant],
+        onlyIf: { table: 'work', where: "work_id = 'w1'", tenant },
       },
     ];
-    const noteAll = (...names: string[]) => Promise.all(names.map((name) => store.commit(noteIfThere(name))));
+    const noteAll = (...names: string[]) =>
+      Promise.all(
+        names.flatMap((name) => [
+          store.commit(noteIfThere('alpha', name)),
+          store.commit(noteIfThere('beta', `${name} of beta`)),
+        ]),
+      );
     const noted = async (): Promise<unknown[]> =>
       (await store.read(sql('SELECT host_id FROM hosts ORDER BY host_id'))).map((row) => row.host_id);
     await noteAll('a', 'b', 'c');

@@ -109,7 +109,7 @@ export function insertEntry({ tenant, workspace, at, event, data }: NewEntry): W
     sql: `INSERT INTO feed_entries (tenant, workspace, at, event, data)
           SELECT $1, $2, CAST($3 AS BIGINT), $4, $5 WHERE EXISTS (SELECT 1 FROM feeds WHERE tenant = $1)`,
     params: [tenant, workspace ?? null, at, event, data],
-    onlyIf: sql('SELECT 1 FROM feeds WHERE tenant = $1', tenant),
+    onlyIf: { table: 'feeds', tenant },
   };
 }
 

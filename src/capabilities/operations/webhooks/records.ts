@@ -2,7 +2,7 @@ import type { DeliveryState } from '../../../protocol/operations/webhooks.ts';
 import type { RunRef, Visibility } from '../../../store/log.ts';
 import { addOrWakeEach } from '../../../store/queue.ts';
 import { MANAGEMENT_IDS } from '../../../store/run-lists.ts';
-import { type Param, type Statement, sql, type Write } from '../../../store/sql.ts';
+import { type Param, padded, type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
 import { NOT_OF_MANAGEMENT_RUNS } from './deliverable.ts';
 import type { DeliveryCursor } from './rules.ts';
@@ -226,13 +226,7 @@ export function startDeliveries({ tenant, workspace, runId, tags, types }: Moved
     { workId: `'${DELIVERY}:' || webhook_id || ':' || $1`, from, params },
     { kind: DELIVERY, tenant, payload: JSON.stringify(cursor), dueAt: 0, keepsDueTime: true },
   );
-  return { ...write, onlyIf: sql('SELECT 1 FROM webhooks WHERE tenant = $1', tenant) };
-}
-
-/** Repeats the last member up to a power of two, so that there are few different statements to prepare. */
-function padded(members: readonly string[]): string[] {
-  const size = 2 ** Math.ceil(Math.log2(members.length));
-  return [...members, ...Array<string>(size - members.length).fill(members.at(-1)!)];
+  return { ...write, onlyIf: { table: 'webhooks', tenant } };
 }
 
 /** Where the deliveries of a run to a webhook go on. */

@@ -192,7 +192,7 @@ export function startForEach({ tenant, workspace, runId, sequence, type }: Trigg
     },
     { kind: TRIGGER_WORK, tenant, dueAt: 0 },
   );
-  return { ...write, onlyIf: sql(`SELECT 1 FROM triggers WHERE tenant = $1 AND event_type <> ''`, tenant) };
+  return { ...write, onlyIf: { table: 'triggers', where: "event_type <> ''", tenant } };
 }
 
 /** What a work item is about. */

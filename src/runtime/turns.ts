@@ -18,6 +18,12 @@ interface SharedTurn {
   pieces: number;
 }
 
+/** Which tenant asked for a turn, and when it did so last. */
+interface Asked {
+  tenant: string | undefined;
+  at: number;
+}
+
 interface Piece {
   readonly tenant: string;
   readonly begin: () => void;
@@ -37,8 +43,9 @@ export class Turns {
   readonly #pauses = new Map<string, number>();
   /** The last turn of each tenant that has room for more short pieces. */
   readonly #shared = new Map<string, SharedTurn>();
-  /** The two tenants that asked last, and when. */
-  #asked: { readonly tenant: string; at: number }[] = [];
+  /** The tenant that asked last, and the last one beside it. */
+  #last: Asked = { tenant: undefined, at: Number.NEGATIVE_INFINITY };
+  #other: Asked = { tenant: undefined, at: Number.NEGATIVE_INFINITY };
   /** When the first piece of this round began. */
   #startedAt: number | undefined;
   /** Pieces of this round that have not had their chance to begin yet. */
@@ -87,10 +94,11 @@ export class Turns {
   }
 
   #noteAsked(tenant: string): void {
-    const at = this.#clock.now();
-    const [last] = this.#asked;
-    if (last?.tenant === tenant) last.at = at;
-    else this.#asked = [{ tenant, at }, ...(last ? [last] : [])];
+    if (tenant !== this.#last.tenant) {
+      [this.#last, this.#other] = [this.#other, this.#last];
+      this.#last.tenant = tenant;
+    }
+    this.#last.at = this.#clock.now();
   }
 
   /**
@@ -126,34 +134,32 @@ export class Turns {
   #begin(now: number): void {
     this.#startedAt ??= now;
     if (now - this.#startedAt >= (this.#isShared(now) ? ROUND_MS : ROUND_ALONE_MS)) return;
-    const piece = this.#waiting.shift((tenant) => (this.#pauses.get(tenant) ?? 0) <= now);
+    const piece = this.#waiting.shift((tenant) => this.#pausedUntil(tenant) <= now);
     if (!piece) return;
     this.#current = { tenant: piece.tenant, since: now };
     piece.begin();
   }
 
+  readonly #pausedUntil = (tenant: string): number => this.#pauses.get(tenant) ?? 0;
+
   /** Whether more than one tenant has been active lately. */
   #isShared(now: number): boolean {
-    const [, other] = this.#asked;
-    return other !== undefined && now - other.at < ACTIVE_MS;
+    return now - this.#other.at < ACTIVE_MS;
   }
 
   #chargeAt(tenant: string, ms: number, now: number): void {
     if (ms <= 0) return;
     this.#waiting.charge(tenant, ms);
-    const isContended = this.#asked.some((last) => last.tenant !== tenant && now - last.at < ACTIVE_MS);
-    if (isContended) this.#pauses.set(tenant, now + ms / this.#weightOf(tenant));
+    const { at } = this.#last.tenant === tenant ? this.#other : this.#last;
+    if (now - at < ACTIVE_MS) this.#pauses.set(tenant, now + ms / this.#weightOf(tenant));
   }
 
   /** Begins the next round at once, or when the first of those that wait has paused for long enough. */
   #scheduleNext(now: number): void {
     for (const [tenant, until] of this.#pauses) if (until <= now) this.#pauses.delete(tenant);
     if (this.#waiting.size === 0) return;
-    const pauseMs = Math.min(...this.#waiting.tenants().map((tenant) => (this.#pauses.get(tenant) ?? now) - now));
-    if (pauseMs > 0) {
-      this.#clock.after(pauseMs, () => this.#ahead === 0 && this.#schedule(1));
-      return;
-    }
-    this.#schedule(Math.min(this.#waiting.size, PIECES_PER_ROUND));
+    const pausedUntil = this.#pauses.size === 0 ? now : this.#waiting.least(this.#pausedUntil);
+    if (pausedUntil > now) this.#clock.after(pausedUntil - now, () => this.#ahead === 0 && this.#schedule(1));
+    else this.#schedule(Math.min(this.#waiting.size, PIECES_PER_ROUND));
   }
 }

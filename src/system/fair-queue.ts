@@ -10,12 +10,16 @@ interface Entry<T> {
   readonly cost: number;
 }
 
-/** A tenant with items in line. */
+/** A tenant that has items in line, or had some lately. */
 interface Line<T> {
+  readonly tenant: string;
   readonly entries: Entry<T>[];
-  /** The virtual time at which the tenant's next item is served. */
+  /** The virtual time at which the tenant's next item is served or, without items, its last one was. */
   finish: number;
 }
+
+/** Tenants that are remembered before those whose lines count no more are forgotten. */
+const REMEMBERED = 1_024;
 
 /**
  * A queue that serves tenants in proportion to their weights, however many items each one has in line (weighted fair
@@ -25,9 +29,12 @@ interface Line<T> {
 export class FairQueue<T> {
   readonly #weightOf: WeightOf;
   readonly #lines = new Map<string, Line<T>>();
-  /** When a tenant without items may be served next, for tenants that have been served lately. */
-  readonly #finished = new Map<string, number>();
+  /** The lines that have items. */
+  readonly #waiting: Line<T>[] = [];
   #virtualTime = 0;
+  /** The latest virtual time at which any tenant is or was served. */
+  #latest = 0;
+  #remembered = REMEMBERED;
   #size = 0;
 
   constructor(weightOf: WeightOf = EQUAL_WEIGHTS) {
@@ -43,65 +50,74 @@ export class FairQueue<T> {
     return this.#lines.get(tenant)?.entries.length ?? 0;
   }
 
-  /** The tenants that have items in line. */
-  tenants(): string[] {
-    return [...this.#lines.keys()];
+  /** The least that a function says of the tenants that have items in line. */
+  least(of: (tenant: string) => number): number {
+    let least = Number.POSITIVE_INFINITY;
+    for (const { tenant } of this.#waiting) least = Math.min(least, of(tenant));
+    return least;
   }
 
   push(tenant: string, item: T, cost = 1): void {
     this.#size++;
-    const line = this.#lines.get(tenant);
-    if (line) {
-      line.entries.push({ item, cost });
-      return;
-    }
-    const since = Math.max(this.#virtualTime, this.#finished.get(tenant) ?? 0);
-    this.#finished.delete(tenant);
-    this.#lines.set(tenant, { entries: [{ item, cost }], finish: since + cost / this.#weightOf(tenant) });
+    const line = this.#lineOf(tenant);
+    line.entries.push({ item, cost });
+    if (line.entries.length > 1) return;
+    this.#waiting.push(line);
+    this.#serveAt(line, Math.max(this.#virtualTime, line.finish) + cost / this.#weightOf(tenant));
   }
 
   /** Takes the next item of the tenant that is due first, among those that may have theirs now. */
   shift(mayHave: (tenant: string, item: T) => boolean = () => true): T | undefined {
-    const [tenant, line] = this.#first(mayHave) ?? [];
-    if (tenant === undefined || !line) return undefined;
+    const line = this.#first(mayHave);
+    if (!line) return undefined;
     const { item, cost } = line.entries.shift()!;
     this.#size--;
-    this.#virtualTime = Math.max(this.#virtualTime, line.finish - cost / this.#weightOf(tenant));
+    this.#virtualTime = Math.max(this.#virtualTime, line.finish - cost / this.#weightOf(line.tenant));
     const [next] = line.entries;
-    if (next) line.finish += next.cost / this.#weightOf(tenant);
-    else this.#rest(tenant, line.finish);
+    if (next) this.#serveAt(line, line.finish + next.cost / this.#weightOf(line.tenant));
+    else this.#waiting.splice(this.#waiting.indexOf(line), 1);
+    // Once nobody waits, nobody has had more than others.
+    if (this.#waiting.length === 0) this.#virtualTime = this.#latest;
     return item;
   }
 
   /** Charges a tenant for what an item turned out to cost beyond what it was put in line with. */
   charge(tenant: string, cost: number): void {
-    const used = cost / this.#weightOf(tenant);
-    const line = this.#lines.get(tenant);
-    if (line) line.finish += used;
-    else if (this.#lines.size > 0) {
-      this.#finished.set(tenant, Math.max(this.#virtualTime, this.#finished.get(tenant) ?? 0) + used);
-    }
+    if (this.#waiting.length === 0) return;
+    const line = this.#lineOf(tenant);
+    const since = line.entries.length > 0 ? line.finish : Math.max(this.#virtualTime, line.finish);
+    this.#serveAt(line, since + cost / this.#weightOf(tenant));
   }
 
-  #first(mayHave: (tenant: string, item: T) => boolean): [string, Line<T>] | undefined {
-    let first: [string, Line<T>] | undefined;
-    for (const entry of this.#lines) {
-      const [tenant, { finish, entries }] = entry;
-      if ((!first || finish < first[1].finish) && mayHave(tenant, entries[0]!.item)) first = entry;
+  #serveAt(line: Line<T>, finish: number): void {
+    line.finish = finish;
+    if (finish > this.#latest) this.#latest = finish;
+  }
+
+  #lineOf(tenant: string): Line<T> {
+    let line = this.#lines.get(tenant);
+    if (!line) {
+      if (this.#lines.size >= this.#remembered) this.#forget();
+      line = { tenant, entries: [], finish: this.#virtualTime };
+      this.#lines.set(tenant, line);
+    }
+    return line;
+  }
+
+  #first(mayHave: (tenant: string, item: T) => boolean): Line<T> | undefined {
+    let first: Line<T> | undefined;
+    for (const line of this.#waiting) {
+      if ((!first || line.finish < first.finish) && mayHave(line.tenant, line.entries[0]!.item)) first = line;
     }
     return first;
   }
 
-  /** Remembers what a tenant has used, until everybody else has had as much. */
-  #rest(tenant: string, finish: number): void {
-    this.#lines.delete(tenant);
-    if (this.#lines.size === 0) {
-      this.#finished.clear();
-      this.#virtualTime = 0;
-      return;
+  /** Forgets tenants without items of whom everybody else has had as much. */
+  #forget(): void {
+    for (const { tenant, entries, finish } of this.#lines.values()) {
+      if (entries.length === 0 && finish <= this.#virtualTime) this.#lines.delete(tenant);
     }
-    this.#finished.set(tenant, finish);
-    for (const [other, until] of this.#finished) if (until <= this.#virtualTime) this.#finished.delete(other);
+    this.#remembered = Math.max(REMEMBERED, 2 * this.#lines.size);
   }
 }
 

@@ -11,7 +11,7 @@ import {
 import { isRefusal, type Refusal, refuse } from '../protocol/errors.ts';
 import { parseTrace, traceHeaders } from '../protocol/format/trace.ts';
 import { PROTOCOL_VERSION } from '../protocol/running/runs.ts';
-import { LruCache } from '../runtime/lru-cache.ts';
+import { BoundedCache } from '../runtime/bounded-cache.ts';
 import { type RateLimit, RateLimiter } from '../runtime/rate-limit.ts';
 import type { Turns } from '../runtime/turns.ts';
 import { type Clock, sleep } from '../system/clock.ts';
@@ -75,7 +75,7 @@ export class Gate {
   readonly #options: GateOptions;
   readonly #keys: RateLimiter;
   readonly #addresses: RateLimiter;
-  readonly #known = new LruCache<string, true>(KNOWN_MAX);
+  readonly #known = new BoundedCache<string, true>(KNOWN_MAX);
   readonly #shares: Record<Exclude<LimitScope, 'host'>, Share>;
   readonly #open = new OpenRequests();
   #onEmpty = (): void => {};

@@ -3,7 +3,7 @@ import type { WorkflowDefinition } from '../protocol/running/workflows.ts';
 import { type DefinitionRow, findDefinition, findWorkflowVersion, ownerOf } from '../store/definitions.ts';
 import type { Visibility } from '../store/log.ts';
 import type { Store } from '../store/store.ts';
-import { LruCache } from './lru-cache.ts';
+import { BoundedCache } from './bounded-cache.ts';
 import { managementDefinition } from './management-workflows.ts';
 
 /** A compiled workflow version and its owner, a tenant or the host. Runs stay on the version they started with. */
@@ -23,7 +23,9 @@ type Current = Pick<DefinitionRow, 'owner' | 'version'>;
 /** Finds workflow versions and compiles each once. A version never changes, so compiled plans never become stale. */
 export class Plans {
   readonly #store: Store;
-  readonly #compiled = new LruCache<string, Plan>(WEIGHT_MAX, ({ weight }) => Math.max(weight, WEIGHT_MAX / PLANS_MAX));
+  readonly #compiled = new BoundedCache<string, Plan>(WEIGHT_MAX, ({ weight }) =>
+    Math.max(weight, WEIGHT_MAX / PLANS_MAX),
+  );
   /** Newest versions, by owner and workflow. Used with SQLite only, where no other process can register workflows. */
   #current = new Map<string, Current>();
 

@@ -1,5 +1,5 @@
 import { type Refusal, refuse } from '../protocol/errors.ts';
-import { LruCache } from './lru-cache.ts';
+import { BoundedCache } from './bounded-cache.ts';
 
 /** How many requests a caller may send. */
 export interface RateLimit {
@@ -28,7 +28,7 @@ export class RateLimiter {
   readonly #limit: RateLimit;
   readonly #hosts: () => number;
   readonly #scope: RateScope;
-  readonly #buckets = new LruCache<string, Bucket>(CALLERS_MAX);
+  readonly #buckets = new BoundedCache<string, Bucket>(CALLERS_MAX);
 
   constructor(limit: RateLimit, hosts: () => number, scope: RateScope = 'key') {
     this.#limit = limit;

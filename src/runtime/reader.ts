@@ -15,7 +15,7 @@ import { damageOf } from '../store/verify-log.ts';
 import { Breaks, turnOf } from '../system/breaks.ts';
 import type { Clock } from '../system/clock.ts';
 import type { Watchdog } from '../system/watchdog.ts';
-import { LruCache } from './lru-cache.ts';
+import { BoundedCache } from './bounded-cache.ts';
 import type { Plans } from './plans.ts';
 import { applyStored } from './recording.ts';
 import { factsOf, type HeldRun, identityOf } from './run-row.ts';
@@ -45,7 +45,7 @@ export class RunReader {
   readonly #plans: Plans;
   readonly #clock: Clock;
   readonly #watchdog: Watchdog;
-  readonly #cache = new LruCache<string, HeldRun>(
+  readonly #cache = new BoundedCache<string, HeldRun>(
     CACHED_EVENTS_MAX,
     ({ run }) => run.sequence + RUN_WEIGHT + Math.ceil(run.plan.weight / PLAN_WEIGHT_PER_EVENT),
   );

@@ -3,7 +3,7 @@ import type { StoredEvent } from '../store/log.ts';
 import type { Write } from '../store/sql.ts';
 import type { Store } from '../store/store.ts';
 import { bytesOfTenant, countBytes, mostBytes, type StorageShard } from '../store/tenant-storage.ts';
-import { LruCache } from './lru-cache.ts';
+import { BoundedCache } from './bounded-cache.ts';
 
 /** What a tenant that has stored too much is told to wait: the sweep of expired runs comes as often. */
 const RETRY_AFTER_S = 600;
@@ -30,7 +30,7 @@ export class StorageShares {
   readonly #perTenant: number;
   readonly #shard: string;
   /** Bytes that this host may count for a tenant before it looks again how much is stored. */
-  readonly #room = new LruCache<string, { bytes: number }>(TENANTS_MAX);
+  readonly #room = new BoundedCache<string, { bytes: number }>(TENANTS_MAX);
 
   constructor(
     store: Pick<Store, 'read'>,

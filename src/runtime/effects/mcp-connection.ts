@@ -4,7 +4,7 @@ import type { TraceHeaders } from '../../protocol/format/trace.ts';
 import { type Clock, sleep } from '../../system/clock.ts';
 import { type Egress, EgressFailure } from '../../system/egress.ts';
 import { redactValue, secretRedactor } from '../../system/redaction.ts';
-import { LruCache } from '../lru-cache.ts';
+import { BoundedCache } from '../bounded-cache.ts';
 import { NodeFailure } from '../node-failure.ts';
 import { ToolFailure } from '../tools.ts';
 import { egressFetch } from './egress-fetch.ts';
@@ -68,7 +68,7 @@ export class McpConnection {
   readonly #redact: (text: string) => string;
   #client: Promise<Client> | undefined;
   #list: { readonly tools: Promise<readonly Tool[]>; readonly until: number } | undefined;
-  readonly #breakers = new LruCache<string, Breaker>(BREAKERS_MAX);
+  readonly #breakers = new BoundedCache<string, Breaker>(BREAKERS_MAX);
   #callsInFlight = 0;
   #isStopped = false;
 

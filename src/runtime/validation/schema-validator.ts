@@ -2,7 +2,7 @@ import { compileSchema, SCHEMA_CHARS_MAX, type SchemaCheck } from '../../engine/
 import { isPlainSchema } from '../../engine/expressions/plain-schema.ts';
 import { complexityProblem } from '../../engine/expressions/schema-bounds.ts';
 import { TemporaryFailure } from '../../system/temporary-failure.ts';
-import { LruCache } from '../lru-cache.ts';
+import { BoundedCache } from '../bounded-cache.ts';
 
 /** Validates values with JSON Schemas from untrusted sources: definitions, packs, models, tools of other servers. */
 export interface SchemaValidator {
@@ -97,7 +97,7 @@ const COMPILED_MAX = 500;
 
 /** Answers questions in this thread, and keeps the compiled schemas that were used last. */
 export function schemaAnswerer(): (request: SchemaRequest) => SchemaReply {
-  const compiled = new LruCache<string, SchemaCheck>(COMPILED_MAX);
+  const compiled = new BoundedCache<string, SchemaCheck>(COMPILED_MAX);
   const checkOf = (text: string): SchemaCheck => {
     const check = compiled.get(text) ?? compileSchema(JSON.parse(text));
     compiled.set(text, check);

@@ -4,8 +4,8 @@ import type { Run, RunFacts } from '../../../engine/run/run.ts';
 import { isSampled, type RunTrace, sampledFlags } from '../../../protocol/format/trace.ts';
 import { isTerminalEvent, type RunEvent } from '../../../protocol/running/events.ts';
 import type { Span } from '../../../protocol/running/inspection.ts';
+import { BoundedCache } from '../../../runtime/bounded-cache.ts';
 import type { AppendListener } from '../../../runtime/hub.ts';
-import { LruCache } from '../../../runtime/lru-cache.ts';
 import type { Append } from '../../../runtime/reaction.ts';
 import { factsOf } from '../../../runtime/run-row.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
@@ -34,7 +34,7 @@ export class Telemetry implements Tracing {
   readonly #runtime: TelemetryRuntime;
   readonly #open: (() => Promise<TraceExporter>) | undefined;
   readonly #metrics: ProtocolMetrics | undefined;
-  readonly #followed = new LruCache<string, FollowedRun>(FOLLOWED_MAX);
+  readonly #followed = new BoundedCache<string, FollowedRun>(FOLLOWED_MAX);
   /** What has to be read from the store before it can be sent. */
   readonly #pending = new Set<Promise<void>>();
   #exporter: TraceExporter | undefined;

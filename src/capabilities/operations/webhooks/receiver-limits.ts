@@ -1,4 +1,4 @@
-import { LruCache } from '../../../runtime/lru-cache.ts';
+import { BoundedCache } from '../../../runtime/bounded-cache.ts';
 
 /** Work items per webhook that may be handled at once, by how its last attempt went. */
 const AT_ONCE = { untried: 16, delivered: Number.POSITIVE_INFINITY, failed: 4 };
@@ -12,7 +12,7 @@ type LastAttempt = keyof typeof AT_ONCE;
  */
 export class ReceiverLimits {
   readonly #inFlight = new Map<string, number>();
-  readonly #last = new LruCache<string, LastAttempt>(CACHED_MAX);
+  readonly #last = new BoundedCache<string, LastAttempt>(CACHED_MAX);
 
   /** False if the receiver has reached its limit; then `leave` must not be called. */
   enter(webhookId: string): boolean {

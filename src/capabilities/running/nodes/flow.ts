@@ -4,12 +4,12 @@ import { BoundedMatcher, compilePattern, type Pattern } from '../../../engine/ex
 import type { OutputBudget } from '../../../engine/limits/output-budget.ts';
 import { deepEqual, own, valueAt } from '../../../protocol/format/json.ts';
 import { AnyObject, MapOf, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
-import { LruCache } from '../../../runtime/lru-cache.ts';
+import { BoundedCache } from '../../../runtime/bounded-cache.ts';
 import { invalid, type NodeType } from '../../../runtime/node-type.ts';
 
 /** Patterns that were used last: those of one definition are compiled once for all its runs. */
 const PATTERNS_MAX = 500;
-const patterns = new LruCache<string, Pattern>(PATTERNS_MAX);
+const patterns = new BoundedCache<string, Pattern>(PATTERNS_MAX);
 
 function patternOf(source: string): Pattern {
   const pattern = patterns.get(source) ?? compilePattern(source);

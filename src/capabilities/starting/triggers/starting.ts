@@ -1,7 +1,7 @@
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
 import type { JsonObject } from '../../../protocol/format/json.ts';
+import { BoundedCache } from '../../../runtime/bounded-cache.ts';
 import type { Change } from '../../../runtime/change.ts';
-import { LruCache } from '../../../runtime/lru-cache.ts';
 import type { StartedRun } from '../../../runtime/start-run.ts';
 import type { Host } from '../../capability.ts';
 import type { Runs } from '../../running/runs/door.ts';
@@ -17,7 +17,7 @@ const COMPILED_MAX = 1_000;
 export class TriggeredRuns {
   readonly #host: Pick<Host, 'runtime' | 'executor'>;
   readonly #creation: RunCreation;
-  readonly #compiled = new LruCache<string, CompiledTrigger>(COMPILED_MAX);
+  readonly #compiled = new BoundedCache<string, CompiledTrigger>(COMPILED_MAX);
 
   constructor(host: Pick<Host, 'runtime' | 'executor'>, runs: Pick<Runs, 'check'>) {
     this.#host = host;

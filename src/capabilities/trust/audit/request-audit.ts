@@ -1,5 +1,5 @@
+import { BoundedCache } from '../../../runtime/bounded-cache.ts';
 import { commitOrThrow } from '../../../runtime/change.ts';
-import { LruCache } from '../../../runtime/lru-cache.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Cancel } from '../../../system/clock.ts';
 import type { Caller } from '../../request.ts';
@@ -32,7 +32,7 @@ interface RequestAuditOptions {
 export class RequestAuditor implements RequestAudit {
   readonly #runtime: Pick<Runtime, 'store' | 'clock' | 'log'>;
   readonly #options: RequestAuditOptions;
-  readonly #usedAt = new LruCache<string, number>(KEYS_MAX);
+  readonly #usedAt = new BoundedCache<string, number>(KEYS_MAX);
   readonly #dropped = new Map<string, number>();
   #waiting: AuditRecord[] = [];
   #timer: Cancel | undefined;

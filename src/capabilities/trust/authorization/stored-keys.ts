@@ -1,5 +1,5 @@
 import type { Refusal } from '../../../protocol/errors.ts';
-import { LruCache } from '../../../runtime/lru-cache.ts';
+import { BoundedCache } from '../../../runtime/bounded-cache.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Caller } from '../../request.ts';
 import { UNAUTHENTICATED } from './door.ts';
@@ -27,7 +27,7 @@ interface RememberedKey {
 export class StoredKeys {
   readonly #runtime: Pick<Runtime, 'store' | 'clock'>;
   readonly #lastUse: LastUse;
-  #remembered = new LruCache<string, RememberedKey>(REMEMBERED_MAX);
+  #remembered = new BoundedCache<string, RememberedKey>(REMEMBERED_MAX);
 
   constructor(runtime: Pick<Runtime, 'store' | 'clock' | 'log'>) {
     this.#runtime = runtime;
@@ -44,7 +44,7 @@ export class StoredKeys {
 
   /** To be called when a key was revoked. A revocation that is not announced takes effect after REMEMBERED_MS. */
   forget(): void {
-    this.#remembered = new LruCache(REMEMBERED_MAX);
+    this.#remembered = new BoundedCache(REMEMBERED_MAX);
   }
 
   async #read(hash: string, readAt: number): Promise<Caller | Refusal> {

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { LruCache } from './lru-cache.ts';
+import { BoundedCache } from './bounded-cache.ts';
 
 describe('a cache', () => {
   it('evicts the least recently used entry', () => {
-    const cache = new LruCache<string, number>(2);
+    const cache = new BoundedCache<string, number>(2);
     cache.set('a', 1);
     cache.set('b', 2);
     cache.get('a');
@@ -14,7 +14,7 @@ describe('a cache', () => {
   });
 
   it('replaces the value of a key, and counts its weight once', () => {
-    const cache = new LruCache<string, string>(10, (text) => text.length);
+    const cache = new BoundedCache<string, string>(10, (text) => text.length);
     cache.set('a', 'xxxxxx');
     cache.set('a', 'yyyyyy');
     cache.set('b', 'zzzz');
@@ -22,14 +22,14 @@ describe('a cache', () => {
   });
 
   it('evicts several light entries for a heavy one', () => {
-    const cache = new LruCache<string, number>(10, (weight) => weight);
+    const cache = new BoundedCache<string, number>(10, (weight) => weight);
     for (const key of ['a', 'b', 'c']) cache.set(key, 3);
     cache.set('heavy', 8);
     expect(['a', 'b', 'c', 'heavy'].map((key) => cache.get(key))).toEqual([undefined, undefined, undefined, 8]);
   });
 
   it('keeps a single value above the limit until another is stored', () => {
-    const cache = new LruCache<string, number>(10, (weight) => weight);
+    const cache = new BoundedCache<string, number>(10, (weight) => weight);
     cache.set('huge', 100);
     expect(cache.get('huge')).toBe(100);
     cache.set('small', 1);
@@ -37,7 +37,7 @@ describe('a cache', () => {
   });
 
   it('deletes an entry, and ignores keys that it does not have', () => {
-    const cache = new LruCache<string, number>(2);
+    const cache = new BoundedCache<string, number>(2);
     cache.set('a', 1);
     cache.delete('a');
     cache.delete('a');
@@ -52,7 +52,7 @@ describe('a cache', () => {
     fc.assert(
       fc.property(weights, fc.array(fc.nat(11)), fc.integer({ min: 1, max: 30 }), (stored, reads, newest) => {
         const room = stored.reduce((sum, weight) => sum + weight, 0);
-        const cache = new LruCache<number, number>(room, (weight) => weight);
+        const cache = new BoundedCache<number, number>(room, (weight) => weight);
         stored.forEach((weight, key) => {
           cache.set(key, weight);
         });
@@ -76,7 +76,7 @@ describe('a cache', () => {
     );
     fc.assert(
       fc.property(fc.array(move, { maxLength: 60 }), (moves) => {
-        const cache = new LruCache<string, number>(8, (weight) => weight);
+        const cache = new BoundedCache<string, number>(8, (weight) => weight);
         const stored = new Map<string, number>();
         for (const [what, key, weight] of moves) {
           if (what === 'get') expect([stored.get(key), undefined]).toContain(cache.get(key));

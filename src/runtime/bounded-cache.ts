@@ -9,7 +9,7 @@ interface Entry<V> {
  * A cache bounded by weight. It evicts the oldest entries, but gives those that were used since a second chance, and
  * always keeps the newest one (the CLOCK algorithm). An exact order of use would cost two writes for every read.
  */
-export class LruCache<K, V> {
+export class BoundedCache<K, V> {
   readonly #entries = new Map<K, Entry<V>>();
   readonly #max: number;
   readonly #weigh: (value: V) => number;

@@ -4,8 +4,16 @@ import { type PeerReport, type PeerResult, WARM_UPS } from './peers.ts';
 import { median, spread } from './statistics.ts';
 import { table } from './table.ts';
 
-/** What the others are compared with. */
-const LIMIT = 'limit, two commits';
+/** The limit program that a program is compared with: it got as many requests for a run. */
+function limitFor({ way }: PeerResult, { peers }: PeerReport): PeerResult | undefined {
+  const wanted = way === 'ended' ? 'limit, polled' : 'limit, two commits';
+  return peers.find(({ name }) => name === wanted);
+}
+
+function shareOfLimit(peer: PeerResult, report: PeerReport): string {
+  const limit = limitFor(peer, report);
+  return limit ? ratio(peer, limit).toFixed(2) : '';
+}
 
 /** The plots of the section, by the names of their files. */
 export function peersPlots(report: PeerReport): Record<string, string> {
@@ -15,7 +23,6 @@ export function peersPlots(report: PeerReport): Record<string, string> {
 /** The lines of the section. */
 export function peersSection(report: PeerReport): string[] {
   const { peers } = report;
-  const limit = peers.find(({ name }) => name === LIMIT);
   const own = peers.filter(({ name }) => name.startsWith('Capstan'));
   const header = ['', 'runs/s', 'p99, ms', 'alone p50, ms', 'processor per run, µs', 'share of the limit'];
   const rows = peers.map((peer) => [
@@ -24,7 +31,7 @@ export function peersSection(report: PeerReport): string[] {
     spread(peer.p99Ms, 1),
     spread(peer.aloneP50Ms, 2),
     spread(peer.cpuPerRunUs),
-    limit ? ratio(peer, limit).toFixed(2) : '',
+    shareOfLimit(peer, report),
   ]);
   const others = peers.filter((peer) => !own.includes(peer));
   const ratios = others.map((other) => [other.name, ...own.map((each) => ratio(each, other).toFixed(2))]);
@@ -39,7 +46,8 @@ export function peersSection(report: PeerReport): string[] {
     '',
     ...table([header, ...rows]),
     '',
-    'The limit is what a minimal program gets out of the same disk with SQLite; a share is the median of those in the rounds.',
+    'The limit is what a minimal program gets out of the same disk with SQLite, with two commits for a run; a share is the',
+    'median of those in the rounds. Programs that are polled are compared with the limit that is polled.',
     'Runs a second of Capstan, divided by those of each other program in the same round (medians):',
     '',
     ...table([['', ...own.map(({ name }) => name)], ...ratios]),

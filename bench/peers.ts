@@ -25,6 +25,7 @@ const ONE_EFFECT = 'bench-step';
 export interface PeerResult {
   readonly name: string;
   readonly about: string;
+  readonly way: Way;
   readonly runsPerSecond: number[];
   /** Milliseconds from the request to the known end of a run, one run after the other. */
   readonly aloneP50Ms: number[];
@@ -101,6 +102,12 @@ const PEER_TABLE: readonly Peer[] = [
     about: 'the same, with a commit for the step alone',
     way: 'call',
     start: async () => measured(await startLimit(3)),
+  },
+  {
+    name: 'limit, polled',
+    about: 'the one with two commits, where callers start runs and poll for their end',
+    way: 'ended',
+    start: async () => measured(await startLimit(2)),
   },
   {
     name: 'Capstan, SQLite',
@@ -220,7 +227,7 @@ export async function measurePeers(options: PeerOptions): Promise<PeerReport> {
     for (const peer of chosen(options)) {
       const server = await peer.start(() => postgres.get());
       const lists = { runsPerSecond: [], aloneP50Ms: [], p99Ms: [], cpuPerRunUs: [] };
-      contestants.push({ peer, server, result: { name: peer.name, about: peer.about, ...lists } });
+      contestants.push({ peer, server, result: { name: peer.name, about: peer.about, way: peer.way, ...lists } });
       await load(loadOf(peer, server, CONCURRENCY, options.seconds * WARM_UPS));
       await load(loadOf(peer, server, 1, (options.seconds / 5) * WARM_UPS));
     }

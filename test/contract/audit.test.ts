@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import type { Caller } from '../../src/capabilities/request.ts';
 import type { AuditRecord } from '../../src/capabilities/trust/audit/door.ts';
-import { AUDIT_TABLES } from '../../src/capabilities/trust/audit/records.ts';
+import { AUDIT_TABLES, type EntryRow, insertEntries } from '../../src/capabilities/trust/audit/records.ts';
 import { AuditService } from '../../src/capabilities/trust/audit/service.ts';
 import { Hub } from '../../src/runtime/hub.ts';
 import { KeyedMutex } from '../../src/runtime/keyed-mutex.ts';
@@ -103,6 +103,26 @@ describe.each(Object.keys(STORES))('the audit log on %s', (kind) => {
     });
   });
 
+  it('refuses entries of a chain that has one of them, and nothing else of the same transaction', async () => {
+    const { store } = opened;
+    const append = (tenant: string, sequences: readonly number[]) =>
+      store.commit(insertEntries(sequences.map((sequence) => entry(tenant, sequence))));
+    await append('alpha', [1]);
+    const outcomes = await Promise.allSettled([
+      append('beta', [1, 2]),
+      append('alpha', [2, 1, 3]),
+      append('gamma', [1]),
+    ]);
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(await store.read(sql('SELECT tenant, sequence FROM audit_entries ORDER BY tenant, sequence'))).toEqual([
+      { tenant: 'alpha', sequence: 1 },
+      { tenant: 'beta', sequence: 1 },
+      { tenant: 'beta', sequence: 2 },
+      { tenant: 'gamma', sequence: 1 },
+    ]);
+    await append('alpha', [2]);
+  });
+
   describe('seals', () => {
     it('in the order in which things happened, each tenant for itself', async () => {
       const audit = await log();
@@ -163,7 +183,10 @@ describe.each(Object.keys(STORES))('the audit log on %s', (kind) => {
     });
 
     it('what was pending before an upgrade put pending records into another order', async () => {
-      const before = MIGRATIONS.filter(({ id }) => id !== 'audit/0003');
+      const before = MIGRATIONS.slice(
+        0,
+        MIGRATIONS.findIndex(({ id }) => id === 'audit/0003'),
+      );
       const { store: older, reopen } = await UPGRADED[kind]!(clock, before);
       const audit = await log(older);
       for (const place of [1, 2, 3]) {
@@ -296,6 +319,13 @@ describe.each(Object.keys(STORES))('the audit log on %s', (kind) => {
 
 function thing(tenant: string, target: string): AuditRecord {
   return { tenant, actor: 'ada', action: 'run.create', target };
+}
+
+/** An entry as a chain has it; its hashes are not looked at. */
+function entry(tenant: string, sequence: number): EntryRow {
+  const hashes = { prev_hash: null, hash: 'none' };
+  const what = { actor: 'ada', action: 'run.create', target: null, outcome: 'success', details: null };
+  return { tenant, sequence, workspace: null, at: 0, ...what, ...hashes };
 }
 
 function callerOf(tenant: string): Caller {

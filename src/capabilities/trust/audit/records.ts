@@ -12,20 +12,24 @@ import type { Migration } from '../../../store/store.ts';
 /** Triggers that refuse every update and deletion of a table's rows, for each store. */
 function appendOnly(table: string, key: readonly string[]): Migration['statements'] {
   const refuse = `SELECT RAISE(ABORT, '${table} is append-only');`;
-  const isTaken = key.map((column) => `${column} = NEW.${column}`).join(' AND ');
   return [
     { sqlite: `CREATE TRIGGER ${table}_no_update BEFORE UPDATE ON ${table} BEGIN ${refuse} END` },
     { sqlite: `CREATE TRIGGER ${table}_no_delete BEFORE DELETE ON ${table} BEGIN ${refuse} END` },
-    // INSERT OR REPLACE deletes without firing the trigger above.
-    {
-      sqlite: `CREATE TRIGGER ${table}_no_replace BEFORE INSERT ON ${table}
-               WHEN EXISTS (SELECT 1 FROM ${table} WHERE ${isTaken}) BEGIN ${refuse} END`,
-    },
+    noReplacement(table, key, refuse),
     {
       postgres: `CREATE TRIGGER ${table}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ${table}
                  FOR EACH STATEMENT EXECUTE FUNCTION audit_append_only()`,
     },
   ];
+}
+
+/** INSERT OR REPLACE deletes without firing the trigger against deletions. */
+function noReplacement(table: string, key: readonly string[], refuse: string): Migration['statements'][number] {
+  const isTaken = key.map((column) => `${column} = NEW.${column}`).join(' AND ');
+  return {
+    sqlite: `CREATE TRIGGER ${table}_no_replace BEFORE INSERT ON ${table}
+               WHEN EXISTS (SELECT 1 FROM ${table} WHERE ${isTaken}) BEGIN ${refuse} END`,
+  };
 }
 
 /** The tables of the audit log. Entries and checkpoints are append-only. */
@@ -141,6 +145,15 @@ export const AUDIT_TABLES: readonly Migration[] = [
       { postgres: 'ALTER TABLE audit_pending DROP CONSTRAINT audit_pending_pkey, ADD PRIMARY KEY (pending_id)' },
     ],
   },
+  {
+    id: 'audit/0004',
+    statements: [
+      // To ABORT, SQLite copies every page of the indexes before a row goes into it. FAIL leaves the rows that the same
+      // statement has appended before, and the unit that it belongs to is undone either way.
+      { sqlite: 'DROP TRIGGER audit_entries_no_replace' },
+      noReplacement('audit_entries', ['tenant', 'sequence'], "SELECT RAISE(FAIL, 'audit_entries is append-only');"),
+    ],
+  },
 ];
 
 /** What a record and an entry have in common. `details` is JSON text. */
@@ -200,12 +213,10 @@ const REMOVE_PENDING = new Map(
     `DELETE FROM audit_pending WHERE tenant = $1 AND pending_id IN ${placeholders(1, size, 2)}`,
   ]),
 );
-const INSERT_ENTRIES = new Map(
-  SIZES.map((size) => [
-    size,
-    `INSERT INTO audit_entries (${RECORD_COLUMNS}, sequence, prev_hash, hash) VALUES ${placeholders(size, 11)}`,
-  ]),
-);
+const INTO_ENTRIES: NewRows = {
+  insert: `INSERT INTO audit_entries (${RECORD_COLUMNS}, sequence, prev_hash, hash)`,
+  columns: 11,
+};
 
 function chunks<T>(items: readonly T[]): T[][] {
   const parts: T[][] = [];
@@ -227,12 +238,14 @@ export function removePending(tenant: string, pendingIds: readonly string[]): Wr
   }));
 }
 
-/** Appends entries to a chain. */
+/** Appends entries to a chain, whose head guards them in the same unit. */
 export function insertEntries(rows: readonly EntryRow[]): Write[] {
-  return chunks(rows).map((part) => ({
-    sql: INSERT_ENTRIES.get(part.length)!,
-    params: part.flatMap((row) => [...recordParams(row), row.sequence, row.prev_hash, row.hash]),
-  }));
+  return chunks(rows).map((part) =>
+    insertNew(
+      INTO_ENTRIES,
+      part.flatMap((row) => [...recordParams(row), row.sequence, row.prev_hash, row.hash]),
+    ),
+  );
 }
 
 /** The end of a chain. */

@@ -85,11 +85,13 @@ function streamRows({ subscribers, p50Ms, p99Ms, kbEach }: Streams): string[][] 
   ];
 }
 
-function method({ store, rounds, machine, fdatasyncMs, othersCores, commit, measuredAt }: GrowthReport): string[] {
+function method(report: GrowthReport): string[] {
+  const { store, rounds, growths, machine, fdatasyncMs, othersCores, commit, measuredAt } = report;
   const isDefault = store === 'SQLite';
+  const most = Math.max(rounds, ...growths.map(({ few }) => few.cpuUs.length));
   return [
-    `- ${rounds} rounds. In each, few and many are measured in turn on the same host, after a round that does not count. Medians`,
-    '  of the rounds, with the least and the most in brackets; the ratio is that of each round.',
+    `- ${rounds} rounds${most > rounds ? `, ${most} of tenants` : ''}. In each, few and many are measured in turn on the same host, after a round that does not count.`,
+    '  Medians of the rounds, with the least and the most in brackets; the ratio is that of each round.',
     '- Lists and summaries have two hosts, one with few runs and one with many, whose history was written past the host.',
     '- Tenants: the runs stay the same in number. Lists are kept by tenant, so runs of many tenants that are stored together',
     '  touch more pages of the indexes than runs of one, up to the number of runs in a transaction.',

@@ -2,7 +2,7 @@ import { Blocked } from './group-commit.ts';
 import { isNotNow, isOutdatedPlan } from './postgres-errors.ts';
 import { EXPECTATION_FAILED, LOCK_NOT_AVAILABLE } from './postgres-migrate.ts';
 import { StatementFailed } from './postgres-pipeline.ts';
-import { type KnownConditions, type Plan, planApart, planTogether } from './postgres-plan.ts';
+import { type Check, conditionOf, type Plan, planApart, planTogether } from './postgres-plan.ts';
 import type { Renderer } from './postgres-render.ts';
 import type { Session } from './postgres-session.ts';
 import type { CommitOutcome, Row, Unit, Write } from './sql.ts';
@@ -13,7 +13,7 @@ const RETRYABLE_CODES: readonly unknown[] = ['40001', '40P01'];
 const ATTEMPTS_MAX = 5;
 /** Units that a group leaves out one by one before each of the others is committed separately too. */
 const LEFT_OUT_MAX = 4;
-/** Shared statements of a group that may fail before its units are planned apart. */
+/** Checks of a group that may fail before its units are planned apart. */
 const REPLANNED_MAX = 4;
 /** Conditions that are remembered. */
 const MET_CONDITIONS_MAX = 10_000;
@@ -88,7 +88,7 @@ export class Writer {
   }
 
   async #transact(units: readonly Unit[]): Promise<Transacted> {
-    let plan = this.#plan(units, { areCheckedApart: false });
+    let plan = planTogether(units, this.#metConditions);
     for (let outdated = 0, replanned = 0; ; ) {
       // Whether there are prepared statements depends on what the session leads to.
       await this.#session.open();
@@ -102,24 +102,25 @@ export class Writer {
         } else {
           const failing = plan.unitOf[error.index];
           if (failing !== undefined) return failureOf(plan.writes[error.index]!, failing, error);
-          const next = this.#planAfter(error, plan, units);
-          plan = ++replanned < REPLANNED_MAX ? next : planApart(units);
+          const check = error.code === EXPECTATION_FAILED ? plan.checkOf[error.index] : undefined;
+          const isLearned = check !== undefined && ++replanned < REPLANNED_MAX && (await this.#learnMet(check));
+          // Otherwise a row that the units share is not new, or a lock is taken.
+          plan = isLearned ? planTogether(units, this.#metConditions) : planApart(units);
         }
       }
     }
   }
 
-  #plan(units: readonly Unit[], { areCheckedApart }: Pick<KnownConditions, 'areCheckedApart'>): Plan {
-    return planTogether(units, { met: this.#metConditions, areCheckedApart });
-  }
-
-  /** Something that the units share has failed: a condition is met, or a row is not new, or a lock is taken. */
-  #planAfter(error: StatementFailed, { conditionsOf }: Plan, units: readonly Unit[]): Plan {
-    const conditions = conditionsOf[error.index];
-    if (conditions === undefined || error.code !== EXPECTATION_FAILED) return planApart(units);
-    const [condition, ...others] = conditions;
-    if (condition !== undefined && others.length === 0) this.#noteMet(condition);
-    return this.#plan(units, { areCheckedApart: true });
+  /** Remembers which conditions of a check are met. False if they cannot be read now. */
+  async #learnMet({ find, rows }: Check): Promise<boolean> {
+    try {
+      const [found] = await this.#session.transact([this.#renderer.render(find)]);
+      for (const { tenant } of found!) this.#noteMet(conditionOf(rows, String(tenant)));
+      return true;
+    } catch (error) {
+      if (error instanceof StatementFailed) return false;
+      throw error;
+    }
   }
 
   #noteMet(condition: string): void {

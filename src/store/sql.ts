@@ -30,15 +30,16 @@ export interface Write extends Statement {
    * Without such a row the write has no effect, as for a tenant without webhooks. A store may look for it once for many
    * units instead of making the writes; nothing in a unit may change whether it is there.
    */
-  readonly onlyIf?: TenantRow;
+  readonly onlyIf?: TenantRows;
   /** Set by `addCount`. */
   readonly counts?: NewRows;
 }
 
-/** A row that a tenant has or does not have. */
-export interface TenantRow {
+/** The rows of a tenant that a condition looks for. */
+export interface TenantRows {
+  /** A table with an index that begins with `tenant`. */
   readonly table: string;
-  /** What else it has to be; any row of the tenant by default. */
+  /** An SQL condition on the rows besides their tenant; all of them by default. */
   readonly where?: string;
   readonly tenant: string;
 }

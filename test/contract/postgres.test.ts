@@ -2,6 +2,7 @@ import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { keepAlive } from '../../src/store/hosts.ts';
 import { openPostgres } from '../../src/store/postgres.ts';
+import { planTogether } from '../../src/store/postgres-plan.ts';
 import { addNewWork, addWork, claimDue, freeOrphans } from '../../src/store/queue.ts';
 import { lookup, sql, type Unit, type Write } from '../../src/store/sql.ts';
 import { type Store, StoreFailure } from '../../src/store/store.ts';
@@ -96,6 +97,42 @@ describe('hosts that share PostgreSQL', () => {
     await noteAll('d', 'e');
     await noteAll('f', 'g');
     expect(await noted()).toEqual(['d', 'e', 'f', 'g']);
+  });
+
+  it('look for rows of tenants by an index, whatever the statistics of their table say', async () => {
+    // All rows belong to a few tenants, so PostgreSQL takes it that any list of tenants finds one at once.
+    await other.query(`INSERT INTO work (work_id, kind, tenant, payload, epoch, wakes, crashes)
+                       SELECT 'w' || i, 'k', 'owner' || i % 5, '', 0, 0, 0 FROM generate_series(1, 5000) AS i`);
+    await other.query('CREATE INDEX work_by_tenant ON work (tenant)');
+    await other.query('ANALYZE work');
+    const note = (tenant: string): Unit => [{ sql: 'SELECT 1', params: [], onlyIf: { table: 'work', tenant } }];
+    const units = Array.from({ length: 32 }, (_, index) => note(`nobody${index}`));
+    const [, check] = planTogether(units, new Set()).checkOf;
+    for (const { sql: text } of [check!.write, check!.find]) {
+      const { rows } = await other.query(`EXPLAIN (GENERIC_PLAN, FORMAT JSON) ${text}`);
+      expect(JSON.stringify(rows)).not.toContain('Seq Scan');
+      expect(JSON.stringify(rows)).toContain('work_by_tenant');
+    }
+  });
+
+  it('never hold a new row while they wait for what guards it', async () => {
+    // The first waits for locks longer than the second is willing to.
+    const open = (stallMs: number) => openPostgres({ url, clock: realClock, migrations: CORE_TABLES, stallMs });
+    const [first, second] = [await open(20_000), await open(400)];
+    await first.commit([keepAlive('guard', 1_000), keepAlive('taken', 1_000)]);
+    const end = 'UPDATE hosts SET alive_until = 0 WHERE host_id = $1 AND alive_until > 0';
+    const guarded: Unit = [
+      { sql: end, params: ['guard'], expect: 1, expectation: 'guard' },
+      addNewWork({ workId: 'w1', kind: 'k', tenant: 'alpha', dueAt: 0 }),
+    ];
+    await lock(`UPDATE hosts SET alive_until = 1 WHERE host_id = 'taken'`);
+    const group = Promise.all([first.commit([touchHost('taken')]), first.commit(guarded)]);
+    await expect.poll(async () => (await other.query('SELECT 1 FROM pg_locks WHERE NOT granted')).rowCount).toBe(1);
+    expect(await second.commit(guarded)).toMatchObject({ committed: true });
+    await other.query('COMMIT');
+    expect((await group)[1]).toEqual({ committed: false, failedExpectation: 'guard' });
+    await first.close();
+    await second.close();
   });
 
   it('refuse a row that is there already, and nothing else that was to be inserted with it', async () => {

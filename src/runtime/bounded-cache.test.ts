@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { BoundedCache } from './bounded-cache.ts';
 
 describe('a cache', () => {
-  it('evicts the least recently used entry', () => {
+  it('gives an entry that was used a second chance', () => {
     const cache = new BoundedCache<string, number>(2);
     cache.set('a', 1);
     cache.set('b', 2);

@@ -18,8 +18,8 @@ interface SharedTurn {
   pieces: number;
 }
 
-/** Which tenant asked for a turn, and when it did so last. */
-interface Asked {
+/** A tenant, and when it last asked for a turn. */
+interface LastRequest {
   tenant: string | undefined;
   at: number;
 }
@@ -43,9 +43,10 @@ export class Turns {
   readonly #pauses = new Map<string, number>();
   /** The last turn of each tenant that has room for more short pieces. */
   readonly #shared = new Map<string, SharedTurn>();
-  /** The tenant that asked last, and the last one beside it. */
-  #last: Asked = { tenant: undefined, at: Number.NEGATIVE_INFINITY };
-  #other: Asked = { tenant: undefined, at: Number.NEGATIVE_INFINITY };
+  /** The tenant that asked last. */
+  #last: LastRequest = { tenant: undefined, at: Number.NEGATIVE_INFINITY };
+  /** The other tenant that asked most recently. */
+  #other: LastRequest = { tenant: undefined, at: Number.NEGATIVE_INFINITY };
   /** When the first piece of this round began. */
   #startedAt: number | undefined;
   /** Pieces of this round that have not had their chance to begin yet. */
@@ -158,7 +159,7 @@ export class Turns {
   #scheduleNext(now: number): void {
     for (const [tenant, until] of this.#pauses) if (until <= now) this.#pauses.delete(tenant);
     if (this.#waiting.size === 0) return;
-    const pausedUntil = this.#pauses.size === 0 ? now : this.#waiting.least(this.#pausedUntil);
+    const pausedUntil = this.#pauses.size === 0 ? now : this.#waiting.minOf(this.#pausedUntil);
     if (pausedUntil > now) this.#clock.after(pausedUntil - now, () => this.#ahead === 0 && this.#schedule(1));
     else this.#schedule(Math.min(this.#waiting.size, PIECES_PER_ROUND));
   }

@@ -53,6 +53,19 @@ describe('a fair queue', () => {
     fill(queue, 'b', 2);
     expect(take(queue, 4)).toBe('abab');
   });
+
+  it('remembers what a tenant was charged while thousands of others come once', () => {
+    const queue = new FairQueue<string>();
+    fill(queue, 'a', 10_000);
+    take(queue, 10);
+    queue.charge('b', 3_000);
+    for (let index = 0; index < 2_500; index++) queue.push(`once-${index}`, '-');
+    queue.push('b', 'b');
+    // Everybody else has as much as `b` was charged before it is served again.
+    const served = take(queue, 10_000);
+    expect([...served].filter((item) => item === '-')).toHaveLength(2_500);
+    expect(served.slice(0, served.indexOf('b')).replaceAll('-', '')).toHaveLength(3_000);
+  });
 });
 
 describe('places that are shared out', () => {

@@ -18,8 +18,8 @@ interface Line<T> {
   finish: number;
 }
 
-/** Tenants that are remembered before those whose lines count no more are forgotten. */
-const REMEMBERED = 1_024;
+/** Lines that are kept before idle ones are deleted. */
+const LINES_MIN = 1_024;
 
 /**
  * A queue that serves tenants in proportion to their weights, however many items each one has in line (weighted fair
@@ -34,7 +34,8 @@ export class FairQueue<T> {
   #virtualTime = 0;
   /** The latest virtual time at which any tenant is or was served. */
   #latest = 0;
-  #remembered = REMEMBERED;
+  /** The number of lines at which idle ones are looked for. */
+  #forgetAt = LINES_MIN;
   #size = 0;
 
   constructor(weightOf: WeightOf = EQUAL_WEIGHTS) {
@@ -50,11 +51,11 @@ export class FairQueue<T> {
     return this.#lines.get(tenant)?.entries.length ?? 0;
   }
 
-  /** The least that a function says of the tenants that have items in line. */
-  least(of: (tenant: string) => number): number {
-    let least = Number.POSITIVE_INFINITY;
-    for (const { tenant } of this.#waiting) least = Math.min(least, of(tenant));
-    return least;
+  /** The minimum of a number of each tenant that has items in line; infinite if there is none. */
+  minOf(numberOf: (tenant: string) => number): number {
+    let min = Number.POSITIVE_INFINITY;
+    for (const { tenant } of this.#waiting) min = Math.min(min, numberOf(tenant));
+    return min;
   }
 
   push(tenant: string, item: T, cost = 1): void {
@@ -63,7 +64,7 @@ export class FairQueue<T> {
     line.entries.push({ item, cost });
     if (line.entries.length > 1) return;
     this.#waiting.push(line);
-    this.#serveAt(line, Math.max(this.#virtualTime, line.finish) + cost / this.#weightOf(tenant));
+    this.#setFinish(line, Math.max(this.#virtualTime, line.finish) + cost / this.#weightOf(tenant));
   }
 
   /** Takes the next item of the tenant that is due first, among those that may have theirs now. */
@@ -74,7 +75,7 @@ export class FairQueue<T> {
     this.#size--;
     this.#virtualTime = Math.max(this.#virtualTime, line.finish - cost / this.#weightOf(line.tenant));
     const [next] = line.entries;
-    if (next) this.#serveAt(line, line.finish + next.cost / this.#weightOf(line.tenant));
+    if (next) this.#setFinish(line, line.finish + next.cost / this.#weightOf(line.tenant));
     else this.#waiting.splice(this.#waiting.indexOf(line), 1);
     // Once nobody waits, nobody has had more than others.
     if (this.#waiting.length === 0) this.#virtualTime = this.#latest;
@@ -86,10 +87,10 @@ export class FairQueue<T> {
     if (this.#waiting.length === 0) return;
     const line = this.#lineOf(tenant);
     const since = line.entries.length > 0 ? line.finish : Math.max(this.#virtualTime, line.finish);
-    this.#serveAt(line, since + cost / this.#weightOf(tenant));
+    this.#setFinish(line, since + cost / this.#weightOf(tenant));
   }
 
-  #serveAt(line: Line<T>, finish: number): void {
+  #setFinish(line: Line<T>, finish: number): void {
     line.finish = finish;
     if (finish > this.#latest) this.#latest = finish;
   }
@@ -97,7 +98,7 @@ export class FairQueue<T> {
   #lineOf(tenant: string): Line<T> {
     let line = this.#lines.get(tenant);
     if (!line) {
-      if (this.#lines.size >= this.#remembered) this.#forget();
+      if (this.#lines.size >= this.#forgetAt) this.#forget();
       line = { tenant, entries: [], finish: this.#virtualTime };
       this.#lines.set(tenant, line);
     }
@@ -112,12 +113,12 @@ export class FairQueue<T> {
     return first;
   }
 
-  /** Forgets tenants without items of whom everybody else has had as much. */
+  /** Deletes idle lines whose finish has passed: they no longer change the order. */
   #forget(): void {
     for (const { tenant, entries, finish } of this.#lines.values()) {
       if (entries.length === 0 && finish <= this.#virtualTime) this.#lines.delete(tenant);
     }
-    this.#remembered = Math.max(REMEMBERED, 2 * this.#lines.size);
+    this.#forgetAt = Math.max(LINES_MIN, 2 * this.#lines.size);
   }
 }
 

@@ -8,29 +8,7 @@ import {
   type Write,
 } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
-
-/** Triggers that refuse every update and deletion of a table's rows, for each store. */
-function appendOnly(table: string, key: readonly string[]): Migration['statements'] {
-  const refuse = `SELECT RAISE(ABORT, '${table} is append-only');`;
-  return [
-    { sqlite: `CREATE TRIGGER ${table}_no_update BEFORE UPDATE ON ${table} BEGIN ${refuse} END` },
-    { sqlite: `CREATE TRIGGER ${table}_no_delete BEFORE DELETE ON ${table} BEGIN ${refuse} END` },
-    noReplacement(table, key, refuse),
-    {
-      postgres: `CREATE TRIGGER ${table}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ${table}
-                 FOR EACH STATEMENT EXECUTE FUNCTION audit_append_only()`,
-    },
-  ];
-}
-
-/** INSERT OR REPLACE deletes without firing the trigger against deletions. */
-function noReplacement(table: string, key: readonly string[], refuse: string): Migration['statements'][number] {
-  const isTaken = key.map((column) => `${column} = NEW.${column}`).join(' AND ');
-  return {
-    sqlite: `CREATE TRIGGER ${table}_no_replace BEFORE INSERT ON ${table}
-               WHEN EXISTS (SELECT 1 FROM ${table} WHERE ${isTaken}) BEGIN ${refuse} END`,
-  };
-}
+import { appendOnly, refuseReplacement } from './append-only-records.ts';
 
 /** The tables of the audit log. Entries and checkpoints are append-only. */
 export const AUDIT_TABLES: readonly Migration[] = [
@@ -100,8 +78,8 @@ export const AUDIT_TABLES: readonly Migration[] = [
         postgres: `CREATE FUNCTION audit_append_only() RETURNS trigger LANGUAGE plpgsql AS
                    $$ BEGIN RAISE EXCEPTION '% is append-only', TG_TABLE_NAME; END $$`,
       },
-      ...appendOnly('audit_entries', ['tenant', 'sequence']),
-      ...appendOnly('audit_checkpoints', ['tenant', 'at_sequence']),
+      ...appendOnly({ name: 'audit_entries', key: ['tenant', 'sequence'] }),
+      ...appendOnly({ name: 'audit_checkpoints', key: ['tenant', 'at_sequence'] }),
     ],
   },
   {
@@ -148,10 +126,10 @@ export const AUDIT_TABLES: readonly Migration[] = [
   {
     id: 'audit/0004',
     statements: [
-      // To ABORT, SQLite copies every page of the indexes before a row goes into it. FAIL leaves the rows that the same
-      // statement has appended before, and the unit that it belongs to is undone either way.
+      // With RAISE(ABORT), SQLite copies each page that the statement changes, to undo it alone. RAISE(FAIL) needs no
+      // copies: the rows that the statement has inserted before are undone with its unit.
       { sqlite: 'DROP TRIGGER audit_entries_no_replace' },
-      noReplacement('audit_entries', ['tenant', 'sequence'], "SELECT RAISE(FAIL, 'audit_entries is append-only');"),
+      refuseReplacement({ name: 'audit_entries', key: ['tenant', 'sequence'] }, 'FAIL'),
     ],
   },
 ];

@@ -58,9 +58,7 @@ describe('the SQLite store', () => {
     const warnings: string[] = [];
     const log: Pick<Log, 'warn' | 'error'> = { warn: (_, message) => void warnings.push(message), error: () => {} };
     breakDisk(process.pid, 4_000_000);
-    const opening = openSqlite({ ...options, log });
-    mendDisk(process.pid);
-    const store = await opening;
+    const store = await openSqlite({ ...options, log }).finally(() => mendDisk(process.pid));
     expect(warnings).toEqual(['the database file could not be compacted and keeps its size']);
     expect(await store.read({ sql: 'SELECT COUNT(*) AS count FROM items', params: [] })).toEqual([{ count: 3_000 }]);
     await store.close();

@@ -56,7 +56,7 @@ export class DatabaseFileGuard implements DatabaseGuard {
     this.#ownership = new Ownership(connection);
     this.#file = new FileGuard(file);
     this.#wal = new WalFlush(`${file}-wal`, clock, flushFile);
-    this.#checkpoints = new WalCheckpoints(file, connection, { clock, log });
+    this.#checkpoints = new WalCheckpoints(file, connection, { clock, log, flushFile });
   }
 
   check(): void {

@@ -27,7 +27,7 @@ interface SqliteOptions {
   readonly log?: Pick<Log, 'warn' | 'error'> | undefined;
   /** Where transactions are counted. */
   readonly meter?: Meter | undefined;
-  /** How the write-ahead log gets to the disk; tests delay it and let it fail. */
+  /** How files get to the disk; tests delay it and let it fail. */
   readonly flushFile?: FlushFile;
 }
 
@@ -46,28 +46,37 @@ const CHECKED_PAGES_MAX = 100_000;
 
 /** Opens the embedded store. One process owns the data folder; a second one that tries to open it fails. */
 export async function openSqlite(options: SqliteOptions): Promise<Store> {
-  const { folder, clock } = options;
+  const { folder } = options;
   makePrivateFolder(folder);
   const releaseFolder = lockFolder(folder);
-  const file = privateDatabase(folder);
-  reportLostFrames(`${file}-wal`, options);
-  rewriteWal(`${file}-wal`);
-  const connection = connect(file, clock);
-  const close = (): void => {
-    connection.close();
+  try {
+    const file = privateDatabase(folder);
+    reportLostFrames(`${file}-wal`, options);
+    await rewriteWal(`${file}-wal`, options.flushFile);
+    return openFile(file, options, releaseFolder);
+  } catch (error) {
     releaseFolder();
-  };
+    throw isDamage(error) ? damaged(folder, error) : error;
+  }
+}
+
+function openFile(file: string, options: SqliteOptions, releaseFolder: () => void): Store {
+  const connection = connect(file, options.clock);
   try {
     prepare(connection, options);
     const guard = new DatabaseFileGuard(connection, file, options);
     const compact = (): void => reclaim(connection, options, KEPT_PAGES_QUICK);
+    const close = (): void => {
+      connection.close();
+      releaseFolder();
+    };
     return {
       ...storeOn(connection, guard, { ...options, compact, close }),
       backup: (target) => backUp(file, target),
     };
   } catch (error) {
-    close();
-    throw isDamage(error) ? damaged(folder, error) : error;
+    connection.close();
+    throw error;
   }
 }
 

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, readSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, openSync, readSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
@@ -9,6 +9,7 @@ import { openSqlite } from './sqlite.ts';
 import type { Connection } from './sqlite-connection.ts';
 import type { Migration } from './store.ts';
 import { PAGES_WITHOUT_THREAD, WalCheckpoints } from './wal-checkpoints.ts';
+import type { FlushFile } from './wal-flush.ts';
 
 /** Goal: the write-ahead log stays short while commits go on. Method: more commits than it should hold. */
 
@@ -21,8 +22,8 @@ beforeEach(() => {
 });
 afterEach(() => folder.remove());
 
-const open = (log = { warn: vi.fn(), error: vi.fn() }) =>
-  openSqlite({ folder: folder.path, clock: realClock, migrations: [TABLE], log });
+const open = (log = { warn: vi.fn(), error: vi.fn() }, flushFile?: FlushFile) =>
+  openSqlite({ folder: folder.path, clock: realClock, migrations: [TABLE], log, ...(flushFile && { flushFile }) });
 
 /** How often the log has begun anew, as its header says. */
 function beginnings(wal: string): number {
@@ -99,6 +100,26 @@ it('a database that does not get to the disk stops the store, and the log is not
   expect(all, 'nothing else is copied').not.toHaveBeenCalled();
   database.close();
   checkpoints.close();
+});
+
+it('and neither acknowledges nor shows anything any more', async () => {
+  const file = join(folder.path, 'capstan.db');
+  const isDatabase = (open: number): boolean => fstatSync(open).ino === statSync(file).ino;
+  const log = { warn: vi.fn(), error: vi.fn() };
+  const store = await open(log, async (opened) => {
+    if (isDatabase(opened)) throw new Error('EIO');
+  });
+  const insert = (id: number, body: string) =>
+    store.commit([{ sql: 'INSERT INTO items (id, body) VALUES ($1, $2)', params: [id, body] }]);
+  await insert(0, 'x'.repeat(4_100 * PAGE_BYTES));
+  let id = 1;
+  await vi.waitFor(() => expect(insert(id++, 'short')).rejects.toThrow(/restart the host/), { timeout: 20_000 });
+  await expect(store.read({ sql: 'SELECT id FROM items', params: [] })).rejects.toThrow(/restart the host/);
+  await store.close();
+  const again = await open();
+  const [row] = await again.read<{ items: number }>({ sql: 'SELECT COUNT(*) AS items FROM items', params: [] });
+  expect(row!.items).toBe(id - 1);
+  await again.close();
 });
 
 it('a short log is left alone', async () => {

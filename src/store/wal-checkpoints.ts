@@ -1,13 +1,12 @@
 import { once } from 'node:events';
-import { closeSync, fdatasync, openSync } from 'node:fs';
-import { promisify } from 'node:util';
+import { closeSync, openSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import type { Cancel, Clock } from '../system/clock.ts';
 import type { Log } from '../system/log.ts';
 import type { Statement } from './sql.ts';
 import type { Connection } from './sqlite-connection.ts';
 import { StoreFailure } from './store.ts';
-import type { FlushFile } from './wal-flush.ts';
+import { type FlushFile, flushToDisk } from './wal-flush.ts';
 
 /** Pages of the write-ahead log at which they are copied into the database. */
 const PAGES_MAX = 4_000;
@@ -30,6 +29,7 @@ const COPYING = `
   const { parentPort, workerData } = require('node:worker_threads');
   const { DatabaseSync } = require('node:sqlite');
   const database = new DatabaseSync(workerData);
+  database.exec('PRAGMA synchronous = NORMAL');
   parentPort.on('message', (request) => {
     if (request === 'end') {
       database.close();
@@ -45,8 +45,7 @@ const COPYING = `
 interface CheckpointOptions {
   readonly clock: Pick<Clock, 'after' | 'now'>;
   readonly log?: Pick<Log, 'warn'> | undefined;
-  /** How the database gets to the disk; tests let it fail. */
-  readonly flushFile?: FlushFile;
+  readonly flushFile?: FlushFile | undefined;
 }
 
 /**
@@ -119,7 +118,7 @@ export class WalCheckpoints {
   }
 
   async #flush(): Promise<void> {
-    const { flushFile = promisify(fdatasync) } = this.#options;
+    const { flushFile = flushToDisk } = this.#options;
     try {
       await flushFile(this.#file);
     } catch (error) {

@@ -1,4 +1,4 @@
-import { closeSync, fdatasync, fsyncSync, openSync, readFileSync, readSync, writeSync } from 'node:fs';
+import { closeSync, fdatasync, openSync, readFileSync, readSync, writeSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { type Clock, sleep } from '../system/clock.ts';
 import { framesIn, INDEX_HEADER_BYTES, readableWal, wholeWal } from './sqlite-wal.ts';
@@ -6,6 +6,9 @@ import { StoreFailure } from './store.ts';
 
 /** Writes what the system holds of an open file to the disk. */
 export type FlushFile = (file: number) => Promise<void>;
+
+/** How a host flushes; tests delay it and let it fail. */
+export const flushToDisk: FlushFile = promisify(fdatasync);
 
 /**
  * Flushes SQLite's write-ahead log on the thread pool, so that the event loop goes on while the disk works. The
@@ -26,7 +29,7 @@ export class WalFlush {
   #failure: StoreFailure | undefined;
 
   /** Opens the log of a database in which something has been written. */
-  constructor(path: string, clock: Clock, flushFile: FlushFile = promisify(fdatasync)) {
+  constructor(path: string, clock: Clock, flushFile = flushToDisk) {
     this.#path = path;
     this.#file = openSync(path, 'r+');
     // Kept open: closing any descriptor of this file would release the locks that SQLite has on it.
@@ -116,13 +119,13 @@ export class WalFlush {
  * Makes sure, before SQLite recovers from a log that an earlier process left, that the disk has it: what that process
  * could not flush may be in memory alone, where the system takes it for written.
  */
-export function rewriteWal(path: string): void {
+export async function rewriteWal(path: string, flushFile = flushToDisk): Promise<void> {
   const log = readableWal(path);
   if (!log) return;
   const file = openSync(path, 'r+');
   try {
     writeWhole(file, log);
-    fsyncSync(file);
+    await flushFile(file);
   } finally {
     closeSync(file);
   }

@@ -12,6 +12,7 @@ export interface PlantedBug {
 }
 
 const QUEUE = 'src/store/queue.ts';
+const FLUSH = { layer: 'unit', test: 'src/store/wal-flush.test.ts' } as const;
 const CONTRACT = { layer: 'contract', test: 'test/contract/store.test.ts' } as const;
 const SIMULATION = { layer: 'sim', test: 'test/sim/simulation.test.ts' } as const;
 
@@ -239,6 +240,64 @@ export const PLANTED: readonly PlantedBug[] = [
     bug: '',
     layer: 'unit',
     test: 'src/store/wal-flush.test.ts',
+  },
+  {
+    name: 'a group with a refused unit is not synced',
+    file: 'src/store/sqlite.ts',
+    text: 'outcomes.some((outcome)',
+    bug: 'outcomes.every((outcome)',
+    ...FLUSH,
+  },
+  {
+    name: 'reads do not wait for the sync of a long log',
+    file: 'src/store/sqlite-guard.ts',
+    text: '    return this.#wal.settled();',
+    bug: '    return this.#wal.pages < 4_000 ? this.#wal.settled() : Promise.resolve();',
+    ...FLUSH,
+  },
+  {
+    name: 'a log that was undone is taken for the one that was written',
+    file: 'src/store/sqlite-wal.ts',
+    text: '    last !== undefined &&\n',
+    bug: '    last === -1 &&\n',
+    ...FLUSH,
+  },
+  {
+    name: 'the log of an earlier process is not synced',
+    file: 'src/store/wal-flush.ts',
+    text: '    writeWhole(file, log);\n    await flushFile(file);',
+    bug: '    writeWhole(file, log);',
+    ...FLUSH,
+  },
+  {
+    name: 'each sync has a descriptor of its own, which does not hear of earlier errors',
+    file: 'src/store/wal-flush.ts',
+    text: 'this.#attempt = this.#flushFile(this.#file);',
+    bug: "this.#attempt = this.#flushFile(openSync(this.#path, 'r+'));",
+    ...FLUSH,
+  },
+  {
+    name: 'a store is closed while a commit is under way',
+    file: 'src/store/sqlite.ts',
+    text: 'closed ??= group.drained().then(async () => {',
+    bug: 'closed ??= Promise.resolve().then(async () => {',
+    ...FLUSH,
+  },
+  {
+    name: 'a database that the disk did not take is written to',
+    file: 'src/store/sqlite-guard.ts',
+    text: '    this.#checkpoints.check();\n',
+    bug: '',
+    layer: 'unit',
+    test: 'src/store/wal-checkpoints.test.ts',
+  },
+  {
+    name: 'new rows are inserted before what guards them',
+    file: 'src/store/postgres-plan.ts',
+    text: '[...first, ...others.map(({ write }) => write), ...together.inserts(), ...together.counts()]',
+    bug: '[...first, ...together.inserts(), ...others.map(({ write }) => write), ...together.counts()]',
+    layer: 'contract',
+    test: 'test/contract/postgres.test.ts',
   },
   {
     name: 'a schema is stopped by the clock',

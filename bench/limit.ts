@@ -32,7 +32,12 @@ const endRun = database.prepare(
 const endWork = database.prepare('DELETE FROM work WHERE work_id = ?');
 const running = database.prepare(`SELECT run_id FROM runs WHERE status = 'running' AND ended_at IS NULL LIMIT 1`);
 
-const wal = new WalFlush(`${folder}/limit.db-wal`, realClock);
+const wal = new WalFlush(`${folder}/limit.db-wal`, {
+  clock: realClock,
+  onStop: (failure) => {
+    throw failure;
+  },
+});
 let waiting: { write: () => void; done: () => void }[] = [];
 let isFlushing = false;
 

@@ -70,6 +70,8 @@ export interface RunningHost {
   readonly firstKey: string | undefined;
   /** Whether no request is being answered and no work item is being handled; open event streams are mostly silent. */
   readonly isIdle: () => boolean;
+  /** Settles when the store has stopped and only a new start may go on, with the reason; absent where that cannot happen. */
+  readonly storeStopped?: Promise<StoreFailure> | undefined;
   /** Says that it is not ready any more, and goes on to serve requests for as long as the settings say. */
   drain(): Promise<void>;
   /** Stops listening, lets running steps finish or hands them back, and closes the store. Calling it twice is fine. */
@@ -174,6 +176,7 @@ function runningHost(
   return {
     url: urlOf(server.app.server.address() as AddressInfo),
     firstKey,
+    storeStopped: runtime.store.stopped,
     isIdle: () => server.gate.inFlight === server.gate.streams && executor.inHand === 0,
     drain: async () => {
       readiness.isDraining = true;

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { makePrivateFile } from '../system/private-files.ts';
-import { databaseFile, lockFolder } from './sqlite-folder.ts';
+import { databaseFile, lockFolder, syncPath } from './sqlite-folder.ts';
 import { StoreFailure } from './store.ts';
 
 /**
@@ -18,8 +18,12 @@ const COPYING = `
   source.close();
 `;
 
-/** Copies a database that is in use into a new file. */
-export async function backUp(from: string, file: string): Promise<void> {
+/** Copies a database that is in use into a new file. `settled` says when what was read from it is on the disk. */
+export async function backUp(
+  from: string,
+  file: string,
+  settled: () => Promise<void> | undefined = () => undefined,
+): Promise<void> {
   if (existsSync(file)) throw new StoreFailure(`${file} already exists. Name a new file for the backup.`);
   // Under another name until it is whole.
   const partial = `${file}.partial`;
@@ -27,9 +31,10 @@ export async function backUp(from: string, file: string): Promise<void> {
   try {
     makePrivateFile(partial);
     await once(new Worker(COPYING, { eval: true, workerData: { from, to: partial } }), 'exit');
-    flush(partial);
+    await settled();
+    syncPath(partial);
     renameSync(partial, file);
-    flush(dirname(file));
+    syncPath(dirname(file));
   } catch (error) {
     rmSync(partial, { force: true });
     throw new StoreFailure(`The backup failed: ${(error as Error).message}`, { cause: error });
@@ -45,11 +50,4 @@ export async function backUpFolder(folder: string, file: string): Promise<void> 
   } finally {
     releaseFolder();
   }
-}
-
-/** Waits until a file, or the names in a folder, are on the disk. */
-function flush(path: string): void {
-  const handle = openSync(path, 'r');
-  fsyncSync(handle);
-  closeSync(handle);
 }

@@ -1,4 +1,4 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { Clock } from '../system/clock.ts';
 import type { Row, Statement, Write } from './sql.ts';
 
@@ -76,6 +76,21 @@ export class Connection {
 
   close(): void {
     this.#database.close();
+  }
+
+  /**
+   * Closes without what SQLite does with its last connection: it would copy the write-ahead log and delete it. A connection
+   * that cannot write is the last one then, and leaves both.
+   */
+  closeUntidied(file: string): void {
+    const last = new DatabaseSync(file, { readOnly: true });
+    try {
+      last.exec('BEGIN; SELECT 1 FROM sqlite_master');
+    } catch {
+      // It has its lock on the file, whatever there is to read.
+    }
+    this.#database.close();
+    last.close();
   }
 
   #bind({ sql, params }: Statement): { prepared: StatementSync; params: Statement['params'] } {

@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, openSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { closeFileToOthers, makePrivateFile } from '../system/private-files.ts';
@@ -50,6 +50,16 @@ export function lockFolder(folder: string): () => void {
     );
   }
   return () => lock.close();
+}
+
+/** Waits until a file, or the names in a folder, are on the disk. */
+export function syncPath(path: string): void {
+  const handle = openSync(path, 'r');
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
 }
 
 /** How often reads look whether the file is still there; commits always do. */

@@ -19,8 +19,10 @@ export interface DatabaseGuard {
   afterCommit(isWritten: boolean): Promise<void> | undefined;
   /** Settles when what was read is on the disk. */
   settled(): Promise<void> | undefined;
-  /** To be called before the database is closed. */
-  end(): Promise<void> | undefined;
+  /** To be called with an error of something that has copied the write-ahead log into the database. */
+  noteFailure(error: unknown): void;
+  /** To be called before the database is closed. False if SQLite must not tidy up: the disk does not have what it has. */
+  end(): Promise<boolean>;
   /** To be called when the database is closed. */
   close(): void;
 }
@@ -32,19 +34,22 @@ export const NO_GUARD: DatabaseGuard = {
   inTransaction: () => {},
   afterCommit: () => undefined,
   settled: () => undefined,
-  end: () => undefined,
+  noteFailure: () => {},
+  end: async () => true,
   close: () => {},
 };
 
 /** What guarding a database file needs. */
 interface GuardOptions {
   readonly clock: Clock;
-  readonly log?: Pick<Log, 'warn'> | undefined;
-  readonly flushFile?: FlushFile;
+  readonly log?: Pick<Log, 'warn' | 'error'> | undefined;
+  readonly flushFile?: FlushFile | undefined;
 }
 
 /** Guards a database file that the process owns, once it has its write-ahead log. */
 export class DatabaseFileGuard implements DatabaseGuard {
+  /** Settles when only a new start may go on, with the reason. */
+  readonly stopped: Promise<StoreFailure>;
   readonly #clock: Clock;
   readonly #ownership: Ownership;
   readonly #file: FileGuard;
@@ -52,11 +57,13 @@ export class DatabaseFileGuard implements DatabaseGuard {
   readonly #checkpoints: WalCheckpoints;
 
   constructor(connection: Connection, file: string, { clock, log, flushFile }: GuardOptions) {
+    const { promise, resolve: onStop } = Promise.withResolvers<StoreFailure>();
+    this.stopped = promise;
     this.#clock = clock;
     this.#ownership = new Ownership(connection);
     this.#file = new FileGuard(file);
-    this.#wal = new WalFlush(`${file}-wal`, clock, flushFile);
-    this.#checkpoints = new WalCheckpoints(file, connection, { clock, log, flushFile });
+    this.#wal = new WalFlush(`${file}-wal`, { clock, flushFile, onStop });
+    this.#checkpoints = new WalCheckpoints(file, connection, { clock, log, flushFile, onStop });
   }
 
   check(): void {
@@ -78,15 +85,25 @@ export class DatabaseFileGuard implements DatabaseGuard {
     if (isWritten) await this.#wal.flush();
     // After the commit, and before anybody is told: what went into a deleted file is not acknowledged.
     this.#file.check();
-    this.#checkpoints.afterCommit(() => this.#wal.pages);
+    this.#checkpoints.afterCommit(this.#wal.pages);
   }
 
   settled(): Promise<void> {
     return this.#wal.settled();
   }
 
-  end(): Promise<void> {
-    return this.#checkpoints.end();
+  noteFailure(error: unknown): void {
+    this.#checkpoints.noteFailure(error);
+  }
+
+  async end(): Promise<boolean> {
+    await this.#checkpoints.end();
+    try {
+      this.check();
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   close(): void {

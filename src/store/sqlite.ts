@@ -1,4 +1,4 @@
-import { copyFileSync, statfsSync } from 'node:fs';
+import { copyFileSync, existsSync, statfsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '../system/clock.ts';
 import type { Log } from '../system/log.ts';
@@ -12,10 +12,10 @@ import { backUp } from './sqlite-backup.ts';
 import { Connection, isDamage, isOfTheStore } from './sqlite-connection.ts';
 import { lockFolder, privateDatabase } from './sqlite-folder.ts';
 import { DatabaseFileGuard, type DatabaseGuard, NO_GUARD } from './sqlite-guard.ts';
+import { isFailedSync, markUnsynced, renewUnsynced } from './sqlite-renewal.ts';
 import { lostInWal } from './sqlite-wal.ts';
 import { type Migration, type Store, StoreFailure, statementsFor } from './store.ts';
-import { PAGES_WITHOUT_THREAD } from './wal-checkpoints.ts';
-import { type FlushFile, rewriteWal } from './wal-flush.ts';
+import type { FlushFile } from './wal-flush.ts';
 
 /** Options of the embedded store. */
 interface SqliteOptions {
@@ -52,7 +52,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   try {
     const file = privateDatabase(folder);
     reportLostFrames(`${file}-wal`, options);
-    await rewriteWal(`${file}-wal`, options.flushFile);
+    await renewUnsynced(file, options);
     return openFile(file, options, releaseFolder);
   } catch (error) {
     releaseFolder();
@@ -61,21 +61,29 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
 }
 
 function openFile(file: string, options: SqliteOptions, releaseFolder: () => void): Store {
+  const isLeft = existsSync(`${file}-wal`);
   const connection = connect(file, options.clock);
   try {
-    prepare(connection, options);
+    prepare(connection, options, isLeft);
     const guard = new DatabaseFileGuard(connection, file, options);
+    // From here on the guard flushes what is committed.
+    connection.exec('PRAGMA synchronous = NORMAL');
     const compact = (): void => reclaim(connection, options, KEPT_PAGES_QUICK);
-    const close = (): void => {
-      connection.close();
+    const close = (isTidy: boolean): void => {
+      if (isTidy) connection.close();
+      else connection.closeUntidied(file);
       releaseFolder();
     };
     return {
       ...storeOn(connection, guard, { ...options, compact, close }),
-      backup: (target) => backUp(file, target),
+      stopped: guard.stopped,
+      backup: (target) => backUp(file, target, () => guard.settled()),
     };
   } catch (error) {
-    connection.close();
+    const isSynced = !isFailedSync(error);
+    if (!isSynced) markUnsynced(file, options.log);
+    if (isSynced) connection.close();
+    else connection.closeUntidied(file);
     throw error;
   }
 }
@@ -95,20 +103,41 @@ function connect(file: string, clock: Clock): Connection {
   return new Connection(new DatabaseSync(file), clock);
 }
 
-function prepare(connection: Connection, { folder, clock, migrations, log }: SqliteOptions): void {
+function prepare(connection: Connection, { folder, clock, migrations, log }: SqliteOptions, isLeft: boolean): void {
   connection.exec('PRAGMA journal_mode = WAL');
-  connection.exec('PRAGMA synchronous = NORMAL');
-  connection.exec(`PRAGMA wal_autocheckpoint = ${PAGES_WITHOUT_THREAD}`);
+  // SQLite flushes by itself for as long as nobody waits for its commits.
+  connection.exec('PRAGMA synchronous = FULL');
+  // A checkpoint within a commit would hide that the disk did not take it.
+  connection.exec('PRAGMA wal_autocheckpoint = 0');
   connection.exec(`PRAGMA cache_size = -${PAGE_CACHE_KIB}`);
+  if (isLeft) takeOver(connection, log);
   checkPages(connection, folder);
   migrate(connection, migrations, clock.now());
   reclaim(connection, { folder, log }, Number.POSITIVE_INFINITY);
 }
 
+/**
+ * Copies the log that an earlier process left into the database, before anything is built on it: what that process could
+ * not flush may be in the system's memory alone, where it is taken for written.
+ */
+function takeOver(connection: Connection, log: SqliteOptions['log']): void {
+  try {
+    const [row] = connection.all({ sql: 'PRAGMA wal_checkpoint(TRUNCATE)', params: [] });
+    if (row?.busy !== 0) throw new Error('another program has the database open');
+  } catch (error) {
+    if (isFailedSync(error) || isDamage(error)) throw error;
+    log?.warn(
+      { err: error },
+      'the write-ahead log of the last start could not be copied into the database; it is kept',
+    );
+  }
+}
+
 interface StoreParts extends Pick<SqliteOptions, 'clock' | 'meter'> {
   /** Gives free space back, if that is quick. */
   readonly compact: () => void;
-  readonly close: () => void;
+  /** Not tidy if what SQLite does with its last connection would do harm. */
+  readonly close: (isTidy: boolean) => void;
 }
 
 function storeOn(connection: Connection, guard: DatabaseGuard, { clock, meter, compact, close }: StoreParts): Store {
@@ -139,12 +168,16 @@ function storeOn(connection: Connection, guard: DatabaseGuard, { clock, meter, c
     onHint: () => {},
     reclaim: async () => {
       guard.check();
-      compact();
+      try {
+        compact();
+      } catch (error) {
+        guard.noteFailure(error);
+        throw new StoreFailure('SQLite: the file could not be compacted.', { cause: error });
+      }
     },
     close: () => {
       closed ??= group.drained().then(async () => {
-        await guard.end();
-        close();
+        close(await guard.end());
         guard.close();
       });
       return closed;
@@ -236,7 +269,7 @@ function reclaim(
     // The file shrinks only when the write-ahead log is checkpointed into it.
     connection.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   } catch (error) {
-    if (isDamage(error)) throw error;
+    if (isDamage(error) || isFailedSync(error)) throw error;
     log?.warn({ err: error, pages, free }, 'the database file could not be compacted and keeps its size');
   }
 }

@@ -37,6 +37,8 @@ export interface Store {
   reclaim(): Promise<void>;
   /** Copies everything into a new file while the store is in use; absent where the database has tools of its own. */
   backup?(file: string): Promise<void>;
+  /** Settles when only a new start may go on, with the reason; absent where that cannot happen. */
+  readonly stopped?: Promise<StoreFailure>;
   /** Waits for pending commits, then releases all resources; closing twice is safe. */
   close(): Promise<void>;
 }

@@ -7,8 +7,8 @@ import { ManualClock } from '../../test/support/manual-clock.ts';
 import { realClock } from '../system/real.ts';
 import { openSqlite } from './sqlite.ts';
 import type { Connection } from './sqlite-connection.ts';
-import type { Migration } from './store.ts';
-import { PAGES_WITHOUT_THREAD, WalCheckpoints } from './wal-checkpoints.ts';
+import type { Migration, StoreFailure } from './store.ts';
+import { WalCheckpoints } from './wal-checkpoints.ts';
 import type { FlushFile } from './wal-flush.ts';
 
 /** Goal: the write-ahead log stays short while commits go on. Method: more commits than it should hold. */
@@ -42,7 +42,7 @@ it('the log begins anew, nothing is lost, and closing leaves no log behind', asy
   const insert = (body: string) =>
     store.commit([{ sql: 'INSERT INTO items (id, body) VALUES ($1, $2)', params: [items++, body] }]);
   const before = beginnings(wal);
-  const pages = PAGES_WITHOUT_THREAD / 2;
+  const pages = 8_000;
   const body = 'x'.repeat(400_000);
   while (items * body.length < pages * PAGE_BYTES) await insert(body);
   await vi.waitFor(
@@ -65,40 +65,59 @@ it('a copy that fails is reported, and is not tried again at once', async () => 
   const file = join(folder.path, 'text');
   writeFileSync(file, 'this is no database, and it is long enough to be looked at as one. '.repeat(100));
   const clock = new ManualClock();
-  const warn = vi.fn();
-  const checkpoints = new WalCheckpoints(file, {} as Connection, { clock, log: { warn } });
-  const countPages = vi.fn(() => 1_000_000);
-  const commit = (times: number): void => {
-    for (let commits = 0; commits < times; commits++) checkpoints.afterCommit(countPages);
-  };
-  commit(8);
+  const all = vi.fn();
+  const { checkpoints, warn, onStop } = checkpointsOf(file, { clock, connection: { all } });
+  checkpoints.afterCommit(4_000);
   await checkpoints.end();
   expect(warn).toHaveBeenCalledOnce();
-  commit(8);
+  checkpoints.afterCommit(15_999);
   await checkpoints.end();
   expect(warn, 'left alone').toHaveBeenCalledOnce();
+  expect(all).not.toHaveBeenCalled();
+  checkpoints.afterCommit(16_000);
+  expect(all, 'copied between two commits, because the log has become too long').toHaveBeenCalledOnce();
   await clock.advance(10_000);
-  commit(8);
+  checkpoints.afterCommit(4_000);
   await checkpoints.end();
   expect(warn, 'tried again').toHaveBeenCalledTimes(2);
+  expect(onStop).not.toHaveBeenCalled();
   checkpoints.close();
 });
 
 it('a database that does not get to the disk stops the store, and the log is not given up', async () => {
-  const database = new DatabaseSync(join(folder.path, 'own.db'));
+  const file = join(folder.path, 'own.db');
+  const database = new DatabaseSync(file);
   database.exec('PRAGMA journal_mode = WAL; CREATE TABLE items (body TEXT)');
   const all = vi.fn();
-  const checkpoints = new WalCheckpoints(join(folder.path, 'own.db'), { all } as unknown as Connection, {
-    clock: new ManualClock(),
-    flushFile: () => Promise.reject(new Error('EIO')),
-  });
-  for (let commits = 0; commits < 8; commits++) checkpoints.afterCommit(() => 4_000);
+  const flushFile = () => Promise.reject(new Error('EIO'));
+  const { checkpoints, onStop } = checkpointsOf(file, { connection: { all }, flushFile });
+  checkpoints.afterCommit(4_000);
   checkpoints.check();
   await checkpoints.end();
   expect(() => checkpoints.check()).toThrow(/restart the host/);
-  for (let commits = 0; commits < 8; commits++) checkpoints.afterCommit(() => 4_000);
+  expect(onStop).toHaveBeenCalledOnce();
+  expect(existsSync(`${file}-unsynced`), 'the next start knows').toBe(true);
+  checkpoints.afterCommit(1_000_000);
   expect(all, 'nothing else is copied').not.toHaveBeenCalled();
   database.close();
+  checkpoints.close();
+});
+
+it.each([
+  ['that was synced in vain', 1_034, 1],
+  ['for which there is no room', 13, 0],
+])('a copy between two commits %s stops the store only if the disk may lack it', async (_, errcode, stops) => {
+  const file = join(folder.path, 'own.db');
+  writeFileSync(file, '');
+  const all = (): never => {
+    throw Object.assign(new Error('disk I/O error'), { errcode });
+  };
+  const { checkpoints, onStop } = checkpointsOf(file, { connection: { all } });
+  checkpoints.noteFailure(new Error('something else'));
+  checkpoints.afterCommit(16_000);
+  await checkpoints.end();
+  checkpoints.afterCommit(16_000);
+  expect(onStop).toHaveBeenCalledTimes(stops);
   checkpoints.close();
 });
 
@@ -125,10 +144,23 @@ it('and neither acknowledges nor shows anything any more', async () => {
 it('a short log is left alone', async () => {
   const file = join(folder.path, 'text');
   writeFileSync(file, 'no database');
-  const warn = vi.fn();
-  const checkpoints = new WalCheckpoints(file, {} as Connection, { clock: new ManualClock(), log: { warn } });
-  for (let commits = 0; commits < 100; commits++) checkpoints.afterCommit(() => 3_999);
+  const { checkpoints, warn } = checkpointsOf(file);
+  for (let commits = 0; commits < 100; commits++) checkpoints.afterCommit(3_999);
   await checkpoints.end();
   expect(warn).not.toHaveBeenCalled();
   checkpoints.close();
 });
+
+interface Parts {
+  readonly clock?: ManualClock;
+  readonly connection?: Partial<Connection>;
+  readonly flushFile?: FlushFile;
+}
+
+function checkpointsOf(file: string, { clock = new ManualClock(), connection = {}, flushFile }: Parts = {}) {
+  const warn = vi.fn();
+  const onStop = vi.fn<(failure: StoreFailure) => void>();
+  const log = { warn, error: vi.fn() };
+  const checkpoints = new WalCheckpoints(file, connection as Connection, { clock, log, flushFile, onStop });
+  return { checkpoints, warn, onStop };
+}

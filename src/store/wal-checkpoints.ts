@@ -5,15 +5,14 @@ import type { Cancel, Clock } from '../system/clock.ts';
 import type { Log } from '../system/log.ts';
 import type { Statement } from './sql.ts';
 import type { Connection } from './sqlite-connection.ts';
+import { isFailedSync, markUnsynced } from './sqlite-renewal.ts';
 import { StoreFailure } from './store.ts';
 import { type FlushFile, flushToDisk } from './wal-flush.ts';
 
 /** Pages of the write-ahead log at which they are copied into the database. */
 const PAGES_MAX = 4_000;
-/** Pages at which SQLite copies them within a commit: only if the thread does not get to it. */
-export const PAGES_WITHOUT_THREAD = 4 * PAGES_MAX;
-/** How many commits pass before the log is looked at again. */
-const COMMITS_PER_LOOK = 8;
+/** Pages at which they are copied between two commits: only if the thread does not get to it. */
+const PAGES_WITHOUT_THREAD = 4 * PAGES_MAX;
 /** A thread that has had nothing to do for so long is ended, because it takes some megabytes. */
 const IDLE_MS = 60_000;
 /** How long a database that could not be copied to is left alone. */
@@ -36,16 +35,27 @@ const COPYING = `
       parentPort.close();
       return;
     }
-    database.exec('${CHECKPOINT.sql}');
-    parentPort.postMessage('copied');
+    try {
+      database.exec('${CHECKPOINT.sql}');
+      parentPort.postMessage({});
+    } catch ({ message, errcode }) {
+      parentPort.postMessage({ failure: { message, errcode } });
+    }
   });
 `;
 
-/** What checkpoints are made with. */
+/** What the thread answers when it has copied. */
+interface Copied {
+  readonly failure?: { readonly message: string; readonly errcode?: number };
+}
+
+/** What checkpoints are made with, and who is told that the disk did not take one. */
 interface CheckpointOptions {
   readonly clock: Pick<Clock, 'after' | 'now'>;
-  readonly log?: Pick<Log, 'warn'> | undefined;
+  readonly log?: Pick<Log, 'warn' | 'error'> | undefined;
   readonly flushFile?: FlushFile | undefined;
+  /** Called once, when only a new start may go on. */
+  readonly onStop: (failure: StoreFailure) => void;
 }
 
 /**
@@ -55,8 +65,8 @@ interface CheckpointOptions {
  * commits: with them the copy is complete, and the log begins anew.
  *
  * The order is SQLite's: the log is on the disk before a page is copied, and the database before the log begins anew. What
- * a flush of the database could not write, the system may drop, and SQLite would not copy it a second time before the log
- * begins anew. So then the store stops: a new start takes all pages from the log.
+ * a flush of the database could not write, the system may drop, also when it is written again (`sqlite-renewal.ts`). So
+ * then the store stops: a new start takes all pages from the log, into a new file.
  */
 export class WalCheckpoints {
   readonly #path: string;
@@ -65,7 +75,6 @@ export class WalCheckpoints {
   readonly #options: CheckpointOptions;
   #thread: Worker | undefined;
   #cancelEnd: Cancel = () => {};
-  #commits = 0;
   #retryAt = 0;
   /** Settles when the thread has copied; set until the copy is complete. */
   #copying: Promise<void> | undefined;
@@ -86,12 +95,18 @@ export class WalCheckpoints {
     if (this.#failure) throw this.#failure;
   }
 
-  /** To be called when a commit is on the disk; `countPages` says how long the log is. */
-  afterCommit(countPages: () => number): void {
+  /** To be called when a commit is on the disk, with the pages that the log has. */
+  afterCommit(pages: number): void {
+    if (this.#failure) return;
     if (this.#isCopied) this.#complete();
-    else if (!this.#copying && ++this.#commits % COMMITS_PER_LOOK === 0 && this.#isDue(countPages)) {
+    else if (!this.#copying && pages >= PAGES_MAX && this.#options.clock.now() >= this.#retryAt) {
       this.#copying = this.#copy().catch((error: unknown) => this.#giveUp(error));
-    }
+    } else if (!this.#copying && pages >= PAGES_WITHOUT_THREAD) this.#complete();
+  }
+
+  /** To be called with an error of something else that has copied the log. */
+  noteFailure(error: unknown): void {
+    if (isFailedSync(error)) this.#stop(error);
   }
 
   /** Ends the thread. To be called before the database is closed, so that SQLite tidies up after its last connection. */
@@ -105,14 +120,11 @@ export class WalCheckpoints {
     closeSync(this.#file);
   }
 
-  #isDue(countPages: () => number): boolean {
-    return countPages() >= PAGES_MAX && this.#options.clock.now() >= this.#retryAt;
-  }
-
   async #copy(): Promise<void> {
     this.#cancelEnd();
     this.#thread ??= startThread(this.#path);
-    await answerOf(this.#thread, 'copy', 'message');
+    const [{ failure }] = (await answerOf(this.#thread, 'copy', 'message')) as [Copied];
+    if (failure) throw Object.assign(new Error(failure.message), failure);
     await this.#flush();
     this.#isCopied = true;
   }
@@ -122,8 +134,8 @@ export class WalCheckpoints {
     try {
       await flushFile(this.#file);
     } catch (error) {
-      this.#failure = new StoreFailure(STOPPED, { cause: error });
-      throw this.#failure;
+      this.#stop(error);
+      throw error;
     }
   }
 
@@ -132,20 +144,32 @@ export class WalCheckpoints {
     try {
       this.#connection.all(CHECKPOINT);
     } catch (error) {
+      this.noteFailure(error);
       this.#retryLater(error);
     }
     this.#copying = undefined;
+    this.#cancelEnd();
     this.#cancelEnd = this.#options.clock.after(IDLE_MS, () => void this.#endThread());
   }
 
+  #stop(cause: unknown): void {
+    if (this.#failure) return;
+    const { log, onStop } = this.#options;
+    markUnsynced(this.#path, log);
+    this.#failure = new StoreFailure(STOPPED, { cause });
+    onStop(this.#failure);
+  }
+
   async #giveUp(error: unknown): Promise<void> {
+    this.noteFailure(error);
     this.#retryLater(error);
     await this.#endThread();
     this.#copying = undefined;
   }
 
-  /** The log stays as it is; it is copied later, or by SQLite. */
+  /** The log stays as it is, and is copied later. */
   #retryLater(error: unknown): void {
+    if (this.#failure) return;
     const { clock, log } = this.#options;
     this.#retryAt = clock.now() + RETRY_MS;
     log?.warn({ err: error }, 'the WAL checkpoint failed; the write-ahead log grows until one succeeds');
@@ -169,10 +193,11 @@ function startThread(path: string): Worker {
 }
 
 /** Asks a thread for something; only until it answers does it keep the process running. */
-async function answerOf(thread: Worker, request: string, event: string): Promise<void> {
+async function answerOf(thread: Worker, request: string, event: string): Promise<unknown[]> {
   thread.ref();
   const answer = once(thread, event);
   thread.postMessage(request);
-  await answer;
+  const found = await answer;
   thread.unref();
+  return found;
 }

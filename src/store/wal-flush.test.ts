@@ -1,4 +1,14 @@
-import { copyFileSync, fstatSync, readFileSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  copyFileSync,
+  existsSync,
+  fstatSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
@@ -23,6 +33,7 @@ const open = async (flushFile: FlushFile, clock: Clock = realClock): Promise<Sto
   opened = await openSqlite({ folder: folder.path, clock, migrations: [TABLE], flushFile });
   return opened;
 };
+const logFile = (): string => join(folder.path, 'capstan.db-wal');
 beforeEach(() => {
   folder = freshFolder();
 });
@@ -115,7 +126,7 @@ describe('a flush that fails', () => {
     disk.works = true;
     disk.flushedMs = 0;
     // Whoever writes to the file again gives it a new time.
-    utimesSync(join(folder.path, 'capstan.db-wal'), 0, 0);
+    utimesSync(logFile(), 0, 0);
     await passing(clock, 1_000);
     expect(await waiting).toMatchObject({ committed: true });
     expect(disk.flushedMs).toBeGreaterThan(0);
@@ -123,6 +134,27 @@ describe('a flush that fails', () => {
     expect(await store.read(COUNT)).toEqual([{ count: 3 }]);
     // An error is reported once for each descriptor: one that is opened later may not hear of it.
     expect(files.size).toBe(1);
+  });
+
+  it('has what it did not take cut off and written anew, and nothing that it took before', async () => {
+    const clock = new ManualClock();
+    const disk = { works: true };
+    const store = await open(async () => {
+      if (!disk.works) throw new Error('EIO');
+    }, clock);
+    await store.commit(insert(1));
+    const flushed = readFileSync(logFile());
+    disk.works = false;
+    const waiting = store.commit(insert(2));
+    await passing(clock, 0);
+    const written = readFileSync(logFile());
+    // Only what is cut off takes along what stands behind it.
+    appendFileSync(logFile(), 'what an older log has left');
+    disk.works = true;
+    await passing(clock, 1_000);
+    expect(await waiting).toMatchObject({ committed: true });
+    expect(readFileSync(logFile()).equals(written)).toBe(true);
+    expect(readFileSync(logFile()).subarray(0, flushed.length).equals(flushed)).toBe(true);
   });
 
   it('stops the store if the disk goes on failing: nothing is acknowledged or shown any more', async () => {
@@ -137,25 +169,27 @@ describe('a flush that fails', () => {
   });
 
   it.each([
-    ['nothing of it', (log: string) => withoutLastPage(log)],
-    ['what stood there before', (log: string) => withAnotherEnd(log)],
-  ])('stops the store at once if the disk has %s', async (_, damage) => {
+    ['nothing of it', withoutLastPage],
+    ['what stood there before', withAnotherEnd],
+  ])('stops the store at once if the disk has %s, and closing leaves the log as it is', async (_, damage) => {
     const clock = new ManualClock();
-    let works = true;
-    const store = await open(async () => {
-      if (!works) throw new Error('EIO');
-    }, clock);
+    let disk: ReturnType<typeof heldBackDisk> | undefined;
+    const store = await open(async (file) => disk?.flushFile(file), clock);
     await store.commit(insert(1));
-    const log = join(folder.path, 'capstan.db-wal');
-    const damaged = damage(log);
-    works = false;
+    const damaged = damage(logFile());
+    disk = heldBackDisk();
     const refused = expect(store.commit(insert(2, 'x'.repeat(3_000)))).rejects.toThrow('the disk lost');
-    await passing(clock, 0);
-    works = true;
-    writeFileSync(log, damaged());
-    await passing(clock, 2_000);
+    await disk.asked();
+    const bytes = damaged();
+    writeFileSync(logFile(), bytes);
+    disk.fail();
     await refused;
+    expect((await store.stopped)?.message).toContain('the disk lost');
     await expect(store.read(COUNT)).rejects.toThrow('restart the host');
+    const database = readFileSync(join(folder.path, 'capstan.db'));
+    await store.close();
+    expect(readFileSync(logFile()).equals(bytes)).toBe(true);
+    expect(readFileSync(join(folder.path, 'capstan.db')).equals(database)).toBe(true);
   });
 
   it('is not shown to those who read while it was under way', async () => {
@@ -173,37 +207,83 @@ describe('a flush that fails', () => {
 });
 
 describe('a log that an earlier process left', () => {
-  it('is written to the disk before anything is built on it', async () => {
-    const log = await leftLog();
-    utimesSync(log.path, 0, 0);
-    const flushed: Buffer[] = [];
-    const store = await open(async (file) => {
-      if (flushed.length === 0) expect(fstatSync(file).mtimeMs).toBeGreaterThan(0);
-      flushed.push(readFileSync(log.path));
-    });
-    expect(flushed[0]!.equals(log.bytes)).toBe(true);
-    expect(await store.read(COUNT)).toEqual([{ count: 1 }]);
-  });
-
-  it('that cannot be written stops the start, and the next one begins with it again', async () => {
-    await leftLog();
-    await expect(open(() => Promise.reject(new Error('EIO')))).rejects.toThrow('EIO');
+  it('is in the database before anything is built on it', async () => {
+    expect(rowsIn(await leftFiles())).toBe(0);
     const store = await open(async () => {});
+    expect(rowsIn(readFileSync(join(folder.path, 'capstan.db')))).toBe(1);
     expect(await store.read(COUNT)).toEqual([{ count: 1 }]);
   });
 });
 
-/** Leaves the files of a host that was killed, with one row in its log. */
-async function leftLog(): Promise<{ readonly path: string; readonly bytes: Buffer }> {
+describe('a database that the disk did not take', () => {
+  const inodes = () => ['capstan.db', 'capstan.db-wal'].map((file) => statSync(join(folder.path, file)).ino);
+
+  it('is put into new files by the next start, and all is there', async () => {
+    await leftFiles();
+    writeFileSync(join(folder.path, 'capstan.db-unsynced'), '');
+    const before = inodes();
+    const warnings: string[] = [];
+    const log = { warn: (_: object, message: string) => void warnings.push(message), error: () => {} };
+    opened = await openSqlite({ folder: folder.path, clock: realClock, migrations: [TABLE], log });
+    expect(warnings).toEqual(['the disk had not taken pages of the database: it was put into a new file']);
+    expect(inodes().filter((inode) => before.includes(inode))).toEqual([]);
+    expect(existsSync(join(folder.path, 'capstan.db-unsynced'))).toBe(false);
+    expect(await opened.read(COUNT)).toEqual([{ count: 1 }]);
+  });
+
+  it('is noticed at the start if nobody was told of it', async () => {
+    await leftFiles();
+    const [database] = inodes();
+    let isTold = false;
+    const store = await open(async (file) => {
+      if (fstatSync(file).ino !== database || isTold) return;
+      isTold = true;
+      throw new Error('EIO');
+    });
+    expect(inodes()[0]).not.toBe(database);
+    expect(await store.read(COUNT)).toEqual([{ count: 1 }]);
+  });
+
+  it('stops the start if it cannot be copied, and the next one copies it', async () => {
+    await leftFiles();
+    const failing = open(() => Promise.reject(new Error('EIO')));
+    await expect(failing).rejects.toThrow(/did not take pages of .*capstan\.db.* EIO\. Check the disk/);
+    const before = inodes();
+    const store = await open(async () => {});
+    expect(inodes()[0]).not.toBe(before[0]);
+    expect(await store.read(COUNT)).toEqual([{ count: 1 }]);
+  });
+
+  it('is left alone where it was taken', async () => {
+    await leftFiles();
+    const [before] = inodes();
+    await open(async () => {});
+    expect(inodes()[0]).toBe(before);
+  });
+});
+
+/** Leaves the files of a host that was killed, with one row in its log, and gives its database. */
+async function leftFiles(): Promise<Buffer> {
   const first = await open(async () => {});
   await first.commit(insert(1));
-  const path = join(folder.path, 'capstan.db-wal');
-  const image = readFileSync(join(folder.path, 'capstan.db'));
-  const bytes = readFileSync(path);
+  const paths = ['capstan.db', 'capstan.db-wal'].map((file) => join(folder.path, file));
+  const [database, log] = paths.map((path) => readFileSync(path));
   await first.close();
-  writeFileSync(join(folder.path, 'capstan.db'), image);
-  writeFileSync(path, bytes);
-  return { path, bytes };
+  writeFileSync(paths[0]!, database!);
+  writeFileSync(paths[1]!, log!);
+  return database!;
+}
+
+/** How many rows a database has without its log. */
+function rowsIn(bytes: Buffer): number {
+  const other = freshFolder();
+  writeFileSync(join(other.path, 'capstan.db'), bytes);
+  const database = new DatabaseSync(join(other.path, 'capstan.db'));
+  const hasTable = database.prepare(`SELECT 1 FROM sqlite_master WHERE name = 'items'`).get() !== undefined;
+  const count = hasTable ? Number(database.prepare(COUNT.sql).get()!.count) : 0;
+  database.close();
+  other.remove();
+  return count;
 }
 
 describe('a power failure', () => {

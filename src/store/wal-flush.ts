@@ -1,7 +1,7 @@
-import { closeSync, fdatasync, openSync, readFileSync, readSync, writeSync } from 'node:fs';
+import { closeSync, fdatasync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { type Clock, sleep } from '../system/clock.ts';
-import { framesIn, INDEX_HEADER_BYTES, readableWal, wholeWal } from './sqlite-wal.ts';
+import { INDEX_HEADER_BYTES, type WalEnd, type WalPart, walEnd, writtenBetween } from './sqlite-wal.ts';
 import { StoreFailure } from './store.ts';
 
 /** Writes what the system holds of an open file to the disk. */
@@ -10,47 +10,62 @@ export type FlushFile = (file: number) => Promise<void>;
 /** How a host flushes; tests delay it and let it fail. */
 export const flushToDisk: FlushFile = promisify(fdatasync);
 
+/** What a flush needs, and who is told that it has given up. */
+export interface FlushOptions {
+  readonly clock: Clock;
+  readonly flushFile?: FlushFile | undefined;
+  /** Called once, when only a new start may go on. */
+  readonly onStop: (failure: StoreFailure) => void;
+}
+
 /**
  * Flushes SQLite's write-ahead log on the thread pool, so that the event loop goes on while the disk works. The
  * database itself runs with `synchronous = NORMAL`: it flushes the log only before a checkpoint copies from it, which
  * keeps the file consistent; that commits survive a power failure is what this flush is for.
  *
- * After a flush that failed, the system may have dropped what it could not write, and would report success the next time
- * without having written it. So the log is written again before it is flushed again, and its commits wait meanwhile: they
- * are either acknowledged and announced like any other, or the store stops.
+ * After a flush that failed, the system may have dropped what it could not write. It may take that for written, and even
+ * when it is written again to the same place, a file system such as ext4 may leave it out without an error. So what was
+ * not flushed is cut off the log, given back to the disk, and written anew, while its commits wait: they are either
+ * acknowledged and announced like any other, or the store stops.
  */
 export class WalFlush {
-  readonly #path: string;
   readonly #file: number;
   readonly #index: number;
   readonly #clock: Clock;
   readonly #flushFile: FlushFile;
+  readonly #onStop: (failure: StoreFailure) => void;
+  /** How far the log was when it was flushed last. */
+  #flushed: WalEnd;
   #attempt: Promise<void> | undefined;
   #failure: StoreFailure | undefined;
 
-  /** Opens the log of a database in which something has been written. */
-  constructor(path: string, clock: Clock, flushFile = flushToDisk) {
-    this.#path = path;
+  /** Opens the log of a database in which something has been written, and which is on the disk. */
+  constructor(path: string, { clock, flushFile = flushToDisk, onStop }: FlushOptions) {
     this.#file = openSync(path, 'r+');
     // Kept open: closing any descriptor of this file would release the locks that SQLite has on it.
     this.#index = openSync(path.replace(/-wal$/, '-shm'), 'r');
     this.#clock = clock;
     this.#flushFile = flushFile;
+    this.#onStop = onStop;
+    this.#flushed = this.#end();
   }
 
   /** Settles once everything that was committed before this call is on the disk, also after a passing error of the disk. */
   async flush(): Promise<void> {
+    const end = this.#end();
     try {
       await this.#try();
     } catch (error) {
       this.#failure = new StoreFailure(FAILED, { cause: error });
-      await this.#flushAgain(error);
+      await this.#writeAgain(end, error);
+      this.#failure = undefined;
     }
+    this.#flushed = end;
   }
 
-  /** How many pages the log has. */
+  /** How many pages the log had when it was flushed last. */
   get pages(): number {
-    return framesIn(this.#readIndex());
+    return this.#flushed.frames;
   }
 
   /** Throws while something is committed that the disk does not have. */
@@ -80,59 +95,40 @@ export class WalFlush {
     }
   }
 
-  async #flushAgain(first: unknown): Promise<void> {
+  async #writeAgain(end: WalEnd, first: unknown): Promise<void> {
+    // Read at once: the longer it waits, the more of it may be gone.
+    const part = writtenBetween(this.#file, this.#flushed, end);
+    if (!part) this.#stop(LOST, first);
     const giveUpAt = this.#clock.now() + PATIENCE_MS;
     let cause = first;
     while (this.#clock.now() < giveUpAt) {
       await sleep(this.#clock, RETRY_MS);
-      let isLost = false;
       try {
-        const log = wholeWal(readFileSync(this.#path), this.#readIndex());
-        isLost = !log;
-        if (log) return await this.#write(log);
+        ftruncateSync(this.#file, part.start);
+        writePart(this.#file, part);
+        return await this.#try();
       } catch (error) {
         cause = error;
       }
-      if (isLost) this.#stop(LOST, cause);
     }
     this.#stop(GIVEN_UP, cause);
   }
 
-  async #write(log: Buffer): Promise<void> {
-    writeWhole(this.#file, log);
-    await this.#try();
-    this.#failure = undefined;
-  }
-
-  #readIndex(): Buffer {
+  #end(): WalEnd {
     const header = Buffer.alloc(INDEX_HEADER_BYTES);
-    return header.subarray(0, readSync(this.#index, header, 0, header.length, 0));
+    readSync(this.#index, header, 0, header.length, 0);
+    return walEnd(header);
   }
 
   #stop(message: string, cause: unknown): never {
     this.#failure = new StoreFailure(message, { cause });
+    this.#onStop(this.#failure);
     throw this.#failure;
   }
 }
 
-/**
- * Makes sure, before SQLite recovers from a log that an earlier process left, that the disk has it: what that process
- * could not flush may be in memory alone, where the system takes it for written.
- */
-export async function rewriteWal(path: string, flushFile = flushToDisk): Promise<void> {
-  const log = readableWal(path);
-  if (!log) return;
-  const file = openSync(path, 'r+');
-  try {
-    writeWhole(file, log);
-    await flushFile(file);
-  } finally {
-    closeSync(file);
-  }
-}
-
-function writeWhole(file: number, bytes: Buffer): void {
-  for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at, bytes.length - at, at);
+function writePart(file: number, { start, bytes }: WalPart): void {
+  for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at, bytes.length - at, start + at);
 }
 
 /** How long a disk that failed is left alone. */

@@ -71,6 +71,7 @@ async function serve(flags: Record<string, string | boolean>, command: Command):
     const host = await startHost(config, { clock, ids: realIds(clock), log }, extra);
     // Before it says that it listens: whoever reads that may stop it at once.
     stopOnSignal(host, log, collectGarbageWhenIdle(host.isIdle, realClock));
+    void host.storeStopped?.then((failure) => endAtOnce(failure, log));
     process.stdout.write(host.firstKey ? firstSteps(host.url, host.firstKey, project) : lostKeyHint(config));
     process.stdout.write(`listening on ${host.url}\n`);
   } catch (error) {
@@ -179,6 +180,13 @@ function lostKeyHint({ apiKeys, oidc, isDev, databaseUrl, dataFolder }: Config):
 async function stop(host: RunningHost, signal: NodeJS.Signals): Promise<void> {
   if (signal === 'SIGTERM') await host.drain();
   await host.stop();
+}
+
+/** Nothing can be stored any more, so there is nothing to stop gracefully. Whoever watches over the host starts it again. */
+function endAtOnce(failure: Error, log: Log): never {
+  log.error({ err: failure }, 'the store has stopped; the host ends');
+  process.stderr.write(`Capstan ends: ${failure.message}\n`);
+  process.exit(EXIT_FAILED);
 }
 
 function stopOnSignal(host: RunningHost, log: Log, stopCollecting: Cancel): void {

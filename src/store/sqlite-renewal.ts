@@ -1,0 +1,103 @@
+import { closeSync, existsSync, openSync, readSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { Log } from '../system/log.ts';
+import { makePrivateFile } from '../system/private-files.ts';
+import { syncPath } from './sqlite-folder.ts';
+import { StoreFailure } from './store.ts';
+import { type FlushFile, flushToDisk } from './wal-flush.ts';
+
+/** SQLite's results for a file, or the names in a folder, that the disk did not take. */
+const FAILED_SYNCS: readonly unknown[] = [1034, 1290];
+
+/** Whether SQLite failed because the disk did not take what the system had promised to write. */
+export function isFailedSync(error: unknown): boolean {
+  return FAILED_SYNCS.includes((error as { errcode?: unknown }).errcode);
+}
+
+/** What is there while the disk may not have what the system has of a database file. */
+function markerOf(database: string): string {
+  return `${database}-unsynced`;
+}
+
+/**
+ * Notes for the next start that the disk did not take pages of a database. The system has them in memory and takes them
+ * for written; if they are written again to the same place, a file system such as ext4 may leave them out without an error.
+ */
+export function markUnsynced(database: string, log: Pick<Log, 'error'> | undefined): void {
+  try {
+    writeFileSync(markerOf(database), '');
+  } catch (error) {
+    log?.error(
+      { err: error, file: markerOf(database) },
+      'the disk did not take pages of the database, and no file can be made that says so: create it before the next start, or restart the machine',
+    );
+  }
+}
+
+/** What the renewal of a database needs. */
+interface RenewalOptions {
+  readonly log?: Pick<Log, 'warn'> | undefined;
+  readonly flushFile?: FlushFile | undefined;
+}
+
+/**
+ * Puts a database that the disk did not take, and its log, into new files, before SQLite opens them: there they are
+ * written to new places of the disk. The log still has every page that was not taken. To be called by the owner of the
+ * folder; whoever else still has the old files open no longer shares anything with them.
+ */
+export async function renewUnsynced(database: string, { log, flushFile = flushToDisk }: RenewalOptions): Promise<void> {
+  const wal = `${database}-wal`;
+  const isLeft = existsSync(wal);
+  if (isLeft && !(await isTaken(database, flushFile))) writeFileSync(markerOf(database), '');
+  if (!existsSync(markerOf(database))) return;
+  try {
+    if (isLeft) await renew(wal, flushFile);
+    await renew(database, flushFile);
+    rmSync(`${database}-shm`, { force: true });
+    rmSync(markerOf(database));
+    syncPath(dirname(database));
+  } catch (error) {
+    throw new StoreFailure(
+      `The disk did not take pages of ${database}, and the file cannot be copied into a new one: ${(error as Error).message}. Check the disk, and that it has room for a copy; then start again.`,
+      { cause: error },
+    );
+  }
+  log?.warn({ file: database }, 'the disk had not taken pages of the database: it was put into a new file');
+}
+
+/** False if the system could not write something of a file, and has told nobody yet. */
+async function isTaken(path: string, flushFile: FlushFile): Promise<boolean> {
+  const file = openSync(path, 'r');
+  try {
+    await flushFile(file);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    closeSync(file);
+  }
+}
+
+const CHUNK_BYTES = 1_048_576;
+
+/** Copies a file into a new one, which takes its place once it is on the disk. */
+async function renew(path: string, flushFile: FlushFile): Promise<void> {
+  const copy = `${path}.new`;
+  rmSync(copy, { force: true });
+  makePrivateFile(copy);
+  const [from, to] = [openSync(path, 'r'), openSync(copy, 'r+')];
+  try {
+    // Byte by byte: a file system that copies files by itself may share their places.
+    const chunk = Buffer.alloc(CHUNK_BYTES);
+    for (let at = 0, read = 0; ; at += read) {
+      read = readSync(from, chunk, 0, CHUNK_BYTES, at);
+      if (read === 0) break;
+      for (let written = 0; written < read; ) written += writeSync(to, chunk, written, read - written, at + written);
+    }
+    await flushFile(to);
+  } finally {
+    closeSync(from);
+    closeSync(to);
+  }
+  renameSync(copy, path);
+}

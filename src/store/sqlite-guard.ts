@@ -20,7 +20,7 @@ export interface DatabaseGuard {
   /** Settles when what was read is on the disk. */
   settled(): Promise<void> | undefined;
   /** To be called with an error of something that has copied the write-ahead log into the database. */
-  noteFailure(error: unknown): void;
+  noteFailure(error: unknown): Promise<void>;
   /** To be called before the database is closed. False if SQLite must not tidy up: the disk does not have what it has. */
   end(): Promise<boolean>;
   /** To be called when the database is closed. */
@@ -34,7 +34,7 @@ export const NO_GUARD: DatabaseGuard = {
   inTransaction: () => {},
   afterCommit: () => undefined,
   settled: () => undefined,
-  noteFailure: () => {},
+  noteFailure: async () => {},
   end: async () => true,
   close: () => {},
 };
@@ -92,8 +92,8 @@ export class DatabaseFileGuard implements DatabaseGuard {
     return this.#wal.settled();
   }
 
-  noteFailure(error: unknown): void {
-    this.#checkpoints.noteFailure(error);
+  noteFailure(error: unknown): Promise<void> {
+    return this.#checkpoints.noteFailure(error);
   }
 
   async end(): Promise<boolean> {

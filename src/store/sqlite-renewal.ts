@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, readSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Log } from '../system/log.ts';
 import { makePrivateFile } from '../system/private-files.ts';
@@ -25,7 +25,7 @@ function markerOf(database: string): string {
  */
 export function markUnsynced(database: string, log: Pick<Log, 'error'> | undefined): void {
   try {
-    writeFileSync(markerOf(database), '');
+    makePrivateFile(markerOf(database));
   } catch (error) {
     log?.error(
       { err: error, file: markerOf(database) },
@@ -48,7 +48,11 @@ interface RenewalOptions {
 export async function renewUnsynced(database: string, { log, flushFile = flushToDisk }: RenewalOptions): Promise<void> {
   const wal = `${database}-wal`;
   const isLeft = existsSync(wal);
-  if (isLeft && !(await isTaken(database, flushFile))) writeFileSync(markerOf(database), '');
+  if (isLeft) {
+    // Of the log, so that SQLite does not hear of it: all of the log is copied before anything is built on it.
+    await isTaken(wal, flushFile);
+    if (!(await isTaken(database, flushFile))) makePrivateFile(markerOf(database));
+  }
   if (!existsSync(markerOf(database))) return;
   try {
     if (isLeft) await renew(wal, flushFile);

@@ -80,10 +80,10 @@ function openFile(file: string, options: SqliteOptions, releaseFolder: () => voi
       backup: (target) => backUp(file, target, () => guard.settled()),
     };
   } catch (error) {
-    const isSynced = !isFailedSync(error);
-    if (!isSynced) markUnsynced(file, options.log);
-    if (isSynced) connection.close();
-    else connection.closeUntidied(file);
+    if (isFailedSync(error)) {
+      markUnsynced(file, options.log);
+      connection.closeUntidied(file);
+    } else connection.close();
     throw error;
   }
 }
@@ -171,7 +171,7 @@ function storeOn(connection: Connection, guard: DatabaseGuard, { clock, meter, c
       try {
         compact();
       } catch (error) {
-        guard.noteFailure(error);
+        await guard.noteFailure(error);
         throw new StoreFailure('SQLite: the file could not be compacted.', { cause: error });
       }
     },

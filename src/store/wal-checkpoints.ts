@@ -104,9 +104,12 @@ export class WalCheckpoints {
     } else if (!this.#copying && pages >= PAGES_WITHOUT_THREAD) this.#complete();
   }
 
-  /** To be called with an error of something else that has copied the log. */
-  noteFailure(error: unknown): void {
-    if (isFailedSync(error)) this.#stop(error);
+  /**
+   * To be called with an error of something that has copied the log. SQLite does not say whether it was the log or the
+   * database that the disk did not take; but each descriptor of a file hears of its errors, so ours tells.
+   */
+  async noteFailure(error: unknown): Promise<void> {
+    if (isFailedSync(error)) await this.#flush();
   }
 
   /** Ends the thread. To be called before the database is closed, so that SQLite tidies up after its last connection. */
@@ -126,16 +129,16 @@ export class WalCheckpoints {
     const [{ failure }] = (await answerOf(this.#thread, 'copy', 'message')) as [Copied];
     if (failure) throw Object.assign(new Error(failure.message), failure);
     await this.#flush();
-    this.#isCopied = true;
+    this.#isCopied = this.#failure === undefined;
   }
 
+  /** Only a database that the disk took counts as copied; if it did not, the store stops. */
   async #flush(): Promise<void> {
     const { flushFile = flushToDisk } = this.#options;
     try {
       await flushFile(this.#file);
     } catch (error) {
       this.#stop(error);
-      throw error;
     }
   }
 
@@ -143,11 +146,10 @@ export class WalCheckpoints {
     this.#isCopied = false;
     try {
       this.#connection.all(CHECKPOINT);
+      this.#copying = undefined;
     } catch (error) {
-      this.noteFailure(error);
-      this.#retryLater(error);
+      this.#copying = this.#giveUp(error);
     }
-    this.#copying = undefined;
     this.#cancelEnd();
     this.#cancelEnd = this.#options.clock.after(IDLE_MS, () => void this.#endThread());
   }
@@ -161,7 +163,7 @@ export class WalCheckpoints {
   }
 
   async #giveUp(error: unknown): Promise<void> {
-    this.noteFailure(error);
+    await this.noteFailure(error);
     this.#retryLater(error);
     await this.#endThread();
     this.#copying = undefined;

@@ -1,7 +1,7 @@
 import { describe, expect, inject, it } from 'vitest';
 import { SCOPES } from '../../src/protocol/trust/scopes.ts';
 import { type Answer, Api } from '../support/api.ts';
-import { node, register, unique, WORKFLOWS, workflow } from '../support/definitions.ts';
+import { edge, node, register, unique, WORKFLOWS, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { KEYS, startTestHost } from '../support/host.ts';
 import { keyRecords } from '../support/keys.ts';
@@ -246,10 +246,13 @@ onEachStore(
   'what belongs to others',
   (host) => {
     const south = (): Api => new Api(host().url, SOUTH.key);
-    const makesArtifact = workflow([
-      node('make', 'core.identity', { inputs: { text: { type: 'static', value: 'x' } }, artifactType: 'note' }),
-      node('wait', 'core.delay', { config: { ms: 60_000 } }),
-    ]);
+    const makesArtifact = workflow(
+      [
+        node('make', 'core.identity', { inputs: { text: { type: 'static', value: 'x' } }, artifactType: 'note' }),
+        node('wait', 'core.delay', { config: { ms: 60_000 } }),
+      ],
+      [edge('make', 'wait')],
+    );
 
     /** A run that is still going and has an artifact. */
     async function liveRun(api: Api): Promise<string> {

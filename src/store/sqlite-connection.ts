@@ -82,7 +82,7 @@ export class Connection {
    * Closes without what SQLite does with its last connection: it would copy the write-ahead log and delete it. A connection
    * that cannot write is the last one then, and leaves both.
    */
-  closeUntidied(file: string): void {
+  closeKeepingLog(file: string): void {
     const last = new DatabaseSync(file, { readOnly: true });
     try {
       last.exec('BEGIN; SELECT 1 FROM sqlite_master');

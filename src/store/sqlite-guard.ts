@@ -21,7 +21,7 @@ export interface DatabaseGuard {
   settled(): Promise<void> | undefined;
   /** To be called with an error of something that has copied the write-ahead log into the database. */
   noteFailure(error: unknown): Promise<void>;
-  /** To be called before the database is closed. False if SQLite must not tidy up: the disk does not have what it has. */
+  /** To be called before the database is closed. True if the write-ahead log must be kept: not all of it is on the disk. */
   end(): Promise<boolean>;
   /** To be called when the database is closed. */
   close(): void;
@@ -35,7 +35,7 @@ export const NO_GUARD: DatabaseGuard = {
   afterCommit: () => undefined,
   settled: () => undefined,
   noteFailure: async () => {},
-  end: async () => true,
+  end: async () => false,
   close: () => {},
 };
 
@@ -100,9 +100,9 @@ export class DatabaseFileGuard implements DatabaseGuard {
     await this.#checkpoints.end();
     try {
       this.check();
-      return true;
-    } catch {
       return false;
+    } catch {
+      return true;
     }
   }
 

@@ -69,9 +69,9 @@ function openFile(file: string, options: SqliteOptions, releaseFolder: () => voi
     // From here on the guard flushes what is committed.
     connection.exec('PRAGMA synchronous = NORMAL');
     const compact = (): void => reclaim(connection, options, KEPT_PAGES_QUICK);
-    const close = (isTidy: boolean): void => {
-      if (isTidy) connection.close();
-      else connection.closeUntidied(file);
+    const close = (keepsLog: boolean): void => {
+      if (keepsLog) connection.closeKeepingLog(file);
+      else connection.close();
       releaseFolder();
     };
     return {
@@ -82,7 +82,7 @@ function openFile(file: string, options: SqliteOptions, releaseFolder: () => voi
   } catch (error) {
     if (isFailedSync(error)) {
       markUnsynced(file, options.log);
-      connection.closeUntidied(file);
+      connection.closeKeepingLog(file);
     } else connection.close();
     throw error;
   }
@@ -136,8 +136,8 @@ function takeOver(connection: Connection, log: SqliteOptions['log']): void {
 interface StoreParts extends Pick<SqliteOptions, 'clock' | 'meter'> {
   /** Gives free space back, if that is quick. */
   readonly compact: () => void;
-  /** Not tidy if what SQLite does with its last connection would do harm. */
-  readonly close: (isTidy: boolean) => void;
+  /** With `keepsLog`, the write-ahead log is neither copied into the database nor deleted. */
+  readonly close: (keepsLog: boolean) => void;
 }
 
 function storeOn(connection: Connection, guard: DatabaseGuard, { clock, meter, compact, close }: StoreParts): Store {

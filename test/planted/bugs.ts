@@ -250,8 +250,8 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     name: 'a store that has stopped is closed as any other',
     file: 'src/store/sqlite.ts',
-    text: 'if (isTidy) connection.close();',
-    bug: 'connection.close(); if (isTidy) return;',
+    text: 'if (keepsLog) connection.closeKeepingLog(file);',
+    bug: 'if (keepsLog) connection.close();',
     ...FLUSH,
   },
   {

@@ -15,18 +15,31 @@ interface Process {
   readonly cpuMs: number;
 }
 
+/**
+ * Read again if a process has ended meanwhile: what it used is then missing, or, where its parent is read later, counted
+ * twice.
+ */
 function processes(): Process[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .flatMap((name) => {
-      try {
-        const fields = readFileSync(`/proc/${name}/stat`, 'utf8').split(') ').at(-1)!.split(' ');
-        const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
-        return [{ pid: Number(name), parent: Number(fields[1]), cpuMs: ticks * TICK_MS }];
-      } catch {
-        return []; // It has ended since the folder was read.
-      }
-    });
+  for (;;) {
+    const pids = runningPids();
+    const found = pids.map(processOf);
+    const left = new Set(runningPids());
+    if (pids.every((pid) => left.has(pid))) return found.filter((process) => process !== undefined);
+  }
+}
+
+function runningPids(): number[] {
+  return readdirSync('/proc').map(Number).filter(Number.isInteger);
+}
+
+function processOf(pid: number): Process | undefined {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ');
+    const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
+    return { pid, parent: Number(fields[1]), cpuMs: ticks * TICK_MS };
+  } catch {
+    return undefined; // It has ended since.
+  }
 }
 
 /** Processor time that a process and everything that it started have used, in milliseconds. */

@@ -33,6 +33,22 @@ const touch: NodeType = {
     return { done: { outputs: {} } };
   },
 };
+/** The commit of the first thing that a node says, which takes until the node has said the second. */
+const early = { begins: Promise.withResolvers<void>(), mayEnd: Promise.withResolvers<void>() };
+const speaking: NodeType = {
+  typeId: 'test.speaking',
+  description: 'For tests.',
+  role: 'side-effect',
+  run: async ({ effects, emit, node: { id: nodeId } }) => {
+    emit({ type: 'log.appended', nodeId, payload: { level: 'info', message: 'said early', nodeId } });
+    await early.begins.promise;
+    emit({ type: 'log.appended', nodeId, payload: { level: 'info', message: 'said late', nodeId } });
+    const looked = effects.tool({ agentId: 'test', name: 'test:look', arguments: {} });
+    early.mayEnd.resolve();
+    await looked;
+    return { done: { outputs: {} } };
+  },
+};
 /** On its first call the machine has no time for it. */
 let calls = 0;
 const postponed: NodeType = {
@@ -94,12 +110,18 @@ const { host, store, clock, close } = await openServiceHost({
   beforeCommit: async (unit) => {
     const text = JSON.stringify(unit);
     units.push(text);
-    if (text.includes('log.appended')) await said.promise;
+    if (text.includes('Now it is done.')) await said.promise;
+    if (text.includes('said early')) {
+      early.begins.resolve();
+      await early.mayEnd.promise;
+    }
+    // Long enough for an effect that does not wait for it.
+    if (text.includes('said late')) await turns();
     if (text.includes('waits') && text.includes('node.started')) await mayStart.promise;
     // The store takes longer for the start of the node than the run may take.
     if (text.includes('test.endless') && text.includes('node.started')) clock.advance(2 * LIMIT_MS);
   },
-  nodes: [touch, postponed, slow, endless, stepping],
+  nodes: [touch, speaking, postponed, slow, endless, stepping],
   contributed: {
     tools: [
       fixedTools('test', [
@@ -122,6 +144,10 @@ afterAll(async () => {
   await executor.stop(0);
   await close();
 });
+
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < TURNS; turn++) await new Promise<void>((resolve) => clock.soon(resolve));
+}
 
 async function typesOf(runId: string): Promise<string[]> {
   const rows = await store.read<{ type: string }>(
@@ -231,11 +257,21 @@ describe('an effect', () => {
     const { held } = await stored('queued');
     const { runId } = held.run.facts;
     await executor.start();
-    for (let turn = 0; turn < TURNS; turn++) await new Promise<void>((resolve) => clock.soon(resolve));
+    await turns();
     expect(seen.has(runId)).toBe(false);
     said.resolve();
     while (!(await typesOf(runId)).includes('run.completed')) await new Promise<void>((resolve) => clock.soon(resolve));
     expect(seen.get(runId)).toEqual(['run.started', 'node.started', 'log.appended']);
+  });
+
+  it('waits for what the node said during a commit, not for that commit alone', async () => {
+    const definition = workflow([node('a', 'test.speaking')]);
+    await registerShared(runtime, definition);
+    const { held } = await stored('queued', definition);
+    const { runId } = held.run.facts;
+    clock.advance(1_000);
+    while (!(await typesOf(runId)).includes('run.completed')) await new Promise<void>((resolve) => clock.soon(resolve));
+    expect(seen.get(runId)).toEqual(['run.started', 'node.started', 'log.appended', 'log.appended']);
   });
 });
 
@@ -265,7 +301,7 @@ describe('an effect', () => {
     const runId = await begin('waits');
     const isClaimed = (): boolean => units.some((text) => text.includes(runId) && text.includes('INSERT INTO effects'));
     while (!isClaimed()) await new Promise<void>((resolve) => clock.soon(resolve));
-    for (let turn = 0; turn < TURNS; turn++) await new Promise<void>((resolve) => clock.soon(resolve));
+    await turns();
     expect(steps.has(runId)).toBe(false);
     mayStart.resolve();
     await ended(runId);

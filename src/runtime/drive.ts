@@ -53,6 +53,12 @@ export interface DriveOptions {
   readonly placeChild: () => Placement;
 }
 
+/** Somebody who waits for a commit. */
+interface CommitWaiter {
+  resolve(): void;
+  reject(error: Error): void;
+}
+
 /** Thrown when a run must be quarantined, because its steps block the event loop. */
 export class RunStalls extends Error {
   override readonly name = 'RunStalls';
@@ -67,7 +73,7 @@ export class Drive {
   readonly #options: DriveOptions;
   readonly #journal: Journal;
   readonly #attempts: Attempts;
-  readonly #inbox: Message[] = [];
+  readonly #inbox: (Message | CommitWaiter)[] = [];
   readonly #sleeping = new Map<
     string,
     { readonly attempt: number; readonly until: number; readonly orWoken: boolean }
@@ -76,7 +82,8 @@ export class Drive {
   readonly #awaitingBudget = new Map<string, number>();
   /** Fan-out nodes of which a child ended while they were being called: they must be called once more. */
   readonly #callAgain = new Set<string>();
-  readonly #commitWaiters: { resolve(): void; reject(error: Error): void }[] = [];
+  /** Those who wait for a commit of what is recorded. */
+  readonly #commitWaiters: CommitWaiter[] = [];
   /** How often this drive has looked at the store because it was woken. */
   #looks = 0;
   /** The number of looks when a node was called last: what it saw may be older than a later one. */
@@ -145,7 +152,8 @@ export class Drive {
       }
     } finally {
       this.#attempts.abortAll();
-      for (const { reject } of this.#commitWaiters) reject(new LeaseLost('the run is no longer driven here'));
+      const waiters = [...this.#commitWaiters, ...this.#inbox.filter((message) => 'reject' in message)];
+      for (const { reject } of waiters) reject(new LeaseLost('the run is no longer driven here'));
       await this.#journal.storeLateOutcomes();
     }
   }
@@ -217,7 +225,11 @@ export class Drive {
     await this.#runtime.turns.next(this.#journal.held.identity.subject.tenant);
   }
 
-  #handleMessage(message: Message): true {
+  #handleMessage(message: Message | CommitWaiter): true {
+    if ('reject' in message) {
+      this.#commitWaiters.push(message);
+      return true;
+    }
     if ('broken' in message) throw message.broken;
     const planned = this.#run.plan.node(message.nodeId)!;
     const { status, attempt } = this.#run.nodes[planned.index]!;
@@ -436,7 +448,8 @@ export class Drive {
   #committed(): Promise<void> {
     if (this.#journal.isWritten && this.#inbox.length === 0) return Promise.resolve();
     return new Promise((resolve, reject) => {
-      this.#commitWaiters.push({ resolve, reject });
+      // Behind what was sent before: a commit that is under way does not have that.
+      this.#inbox.push({ resolve, reject });
       this.#signal.give();
     });
   }

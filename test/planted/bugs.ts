@@ -162,6 +162,14 @@ export const PLANTED: readonly PlantedBug[] = [
     test: 'src/runtime/drive.test.ts',
   },
   {
+    name: 'a commit that is under way counts for what was said during it',
+    file: 'src/runtime/drive.ts',
+    text: 'this.#inbox.push({ resolve, reject });',
+    bug: 'this.#commitWaiters.push({ resolve, reject });',
+    layer: 'unit',
+    test: 'src/runtime/drive.test.ts',
+  },
+  {
     name: 'an effect that is claimed does not wait until its node is recorded',
     file: 'src/runtime/effects/effect-calls.ts',
     text: 'return perform({}, journal.committed());',

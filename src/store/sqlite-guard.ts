@@ -23,8 +23,8 @@ export interface DatabaseGuard {
   noteFailure(error: unknown): Promise<void>;
   /** To be called before the database is closed. True if the write-ahead log must be kept: not all of it is on the disk. */
   end(): Promise<boolean>;
-  /** To be called when the database is closed. */
-  close(): void;
+  /** To be called when the database is closed, by the owner of its folder. */
+  close(): Promise<void>;
 }
 
 /** The guard of a database in memory: nothing to check. */
@@ -36,7 +36,7 @@ export const NO_GUARD: DatabaseGuard = {
   settled: () => undefined,
   noteFailure: async () => {},
   end: async () => false,
-  close: () => {},
+  close: async () => {},
 };
 
 /** What guarding a database file needs. */
@@ -63,7 +63,8 @@ export class DatabaseFileGuard implements DatabaseGuard {
     this.#ownership = new Ownership(connection);
     this.#file = new FileGuard(file);
     this.#wal = new WalFlush(`${file}-wal`, { clock, flushFile, onStop });
-    this.#checkpoints = new WalCheckpoints(file, connection, { clock, log, flushFile, onStop });
+    const checkLog = (): void => this.#wal.check();
+    this.#checkpoints = new WalCheckpoints(file, connection, { clock, log, flushFile, checkLog, onStop });
   }
 
   check(): void {
@@ -106,9 +107,9 @@ export class DatabaseFileGuard implements DatabaseGuard {
     }
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.#wal.close();
-    this.#checkpoints.close();
+    await this.#checkpoints.close();
   }
 }
 

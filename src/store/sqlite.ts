@@ -61,10 +61,10 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
 }
 
 function openFile(file: string, options: SqliteOptions, releaseFolder: () => void): Store {
-  const isLeft = existsSync(`${file}-wal`);
+  const hasLeftLog = existsSync(`${file}-wal`);
   const connection = connect(file, options.clock);
   try {
-    prepare(connection, options, isLeft);
+    prepare(connection, options, hasLeftLog);
     const guard = new DatabaseFileGuard(connection, file, options);
     // From here on the guard flushes what is committed.
     connection.exec('PRAGMA synchronous = NORMAL');
@@ -72,10 +72,9 @@ function openFile(file: string, options: SqliteOptions, releaseFolder: () => voi
     const close = (keepsLog: boolean): void => {
       if (keepsLog) connection.closeKeepingLog(file);
       else connection.close();
-      releaseFolder();
     };
     return {
-      ...storeOn(connection, guard, { ...options, compact, close }),
+      ...storeOn(connection, guard, { ...options, compact, close, release: releaseFolder }),
       stopped: guard.stopped,
       backup: (target) => backUp(file, target, () => guard.settled()),
     };
@@ -92,7 +91,12 @@ function openFile(file: string, options: SqliteOptions, releaseFolder: () => voi
 export async function openInMemory(options: Pick<SqliteOptions, 'clock' | 'migrations'>): Promise<Store> {
   const connection = connect(':memory:', options.clock);
   migrate(connection, options.migrations, options.clock.now());
-  return storeOn(connection, NO_GUARD, { ...options, compact: () => {}, close: () => connection.close() });
+  return storeOn(connection, NO_GUARD, {
+    ...options,
+    compact: () => {},
+    close: () => connection.close(),
+    release: () => {},
+  });
 }
 
 /**
@@ -103,14 +107,14 @@ function connect(file: string, clock: Clock): Connection {
   return new Connection(new DatabaseSync(file), clock);
 }
 
-function prepare(connection: Connection, { folder, clock, migrations, log }: SqliteOptions, isLeft: boolean): void {
+function prepare(connection: Connection, { folder, clock, migrations, log }: SqliteOptions, hasLeftLog: boolean): void {
   connection.exec('PRAGMA journal_mode = WAL');
   // SQLite flushes by itself for as long as nobody waits for its commits.
   connection.exec('PRAGMA synchronous = FULL');
-  // A checkpoint within a commit would hide that the disk did not take it.
+  // A checkpoint within a commit would hide that the database could not be flushed.
   connection.exec('PRAGMA wal_autocheckpoint = 0');
   connection.exec(`PRAGMA cache_size = -${PAGE_CACHE_KIB}`);
-  if (isLeft) takeOver(connection, log);
+  if (hasLeftLog) checkpointLeftLog(connection, log);
   checkPages(connection, folder);
   migrate(connection, migrations, clock.now());
   reclaim(connection, { folder, log }, Number.POSITIVE_INFINITY);
@@ -120,7 +124,7 @@ function prepare(connection: Connection, { folder, clock, migrations, log }: Sql
  * Copies the log that an earlier process left into the database, before anything is built on it: what that process could
  * not flush may be in the system's memory alone, where it is taken for written.
  */
-function takeOver(connection: Connection, log: SqliteOptions['log']): void {
+function checkpointLeftLog(connection: Connection, log: SqliteOptions['log']): void {
   try {
     const [row] = connection.all({ sql: 'PRAGMA wal_checkpoint(TRUNCATE)', params: [] });
     if (row?.busy !== 0) throw new Error('another program has the database open');
@@ -138,9 +142,15 @@ interface StoreParts extends Pick<SqliteOptions, 'clock' | 'meter'> {
   readonly compact: () => void;
   /** With `keepsLog`, the write-ahead log is neither copied into the database nor deleted. */
   readonly close: (keepsLog: boolean) => void;
+  /** Called last. */
+  readonly release: () => void;
 }
 
-function storeOn(connection: Connection, guard: DatabaseGuard, { clock, meter, compact, close }: StoreParts): Store {
+function storeOn(
+  connection: Connection,
+  guard: DatabaseGuard,
+  { clock, meter, compact, close, release }: StoreParts,
+): Store {
   const group = new GroupCommit(
     async (units) => {
       guard.check();
@@ -168,6 +178,8 @@ function storeOn(connection: Connection, guard: DatabaseGuard, { clock, meter, c
     onHint: () => {},
     reclaim: async () => {
       guard.check();
+      // What is written during a flush is neither flushed by it nor known to be missing.
+      await guard.settled();
       try {
         compact();
       } catch (error) {
@@ -178,7 +190,8 @@ function storeOn(connection: Connection, guard: DatabaseGuard, { clock, meter, c
     close: () => {
       closed ??= group.drained().then(async () => {
         close(await guard.end());
-        guard.close();
+        await guard.close();
+        release();
       });
       return closed;
     },

@@ -82,7 +82,7 @@ it('a copy that fails is reported, and is not tried again at once', async () => 
   await checkpoints.end();
   expect(warn, 'tried again').toHaveBeenCalledTimes(2);
   expect(onStop).not.toHaveBeenCalled();
-  checkpoints.close();
+  await checkpoints.close();
 });
 
 it('a database that does not get to the disk stops the store, and the log is not given up', async () => {
@@ -101,7 +101,7 @@ it('a database that does not get to the disk stops the store, and the log is not
   checkpoints.afterCommit(1_000_000);
   expect(all, 'nothing else is copied').not.toHaveBeenCalled();
   database.close();
-  checkpoints.close();
+  await checkpoints.close();
 });
 
 const FAILED_SYNC = Object.assign(new Error('disk I/O error'), { errcode: 1_034 });
@@ -125,7 +125,7 @@ it.each([
     }
     expect(all).toHaveBeenCalledOnce();
     expect(onStop).toHaveBeenCalledTimes(stops);
-    checkpoints.close();
+    await checkpoints.close();
   },
 );
 
@@ -150,6 +150,23 @@ it('and neither acknowledges nor shows anything any more', async () => {
   await again.close();
 });
 
+it('a log of which something could not be flushed is not copied', async () => {
+  const file = join(folder.path, 'own.db');
+  const database = new DatabaseSync(file);
+  database.exec('PRAGMA journal_mode = WAL; CREATE TABLE items (body TEXT)');
+  const before = statSync(file).size;
+  const checkLog = () => {
+    throw new Error('not flushed');
+  };
+  const { checkpoints, warn } = checkpointsOf(file, { checkLog });
+  checkpoints.afterCommit(4_000);
+  await checkpoints.end();
+  expect(warn).toHaveBeenCalledOnce();
+  expect(statSync(file).size).toBe(before);
+  database.close();
+  await checkpoints.close();
+});
+
 it('a short log is left alone', async () => {
   const file = join(folder.path, 'text');
   writeFileSync(file, 'no database');
@@ -157,19 +174,23 @@ it('a short log is left alone', async () => {
   for (let commits = 0; commits < 100; commits++) checkpoints.afterCommit(3_999);
   await checkpoints.end();
   expect(warn).not.toHaveBeenCalled();
-  checkpoints.close();
+  await checkpoints.close();
 });
 
 interface Parts {
   readonly clock?: ManualClock;
   readonly connection?: Partial<Connection>;
   readonly flushFile?: FlushFile;
+  readonly checkLog?: () => void;
 }
 
-function checkpointsOf(file: string, { clock = new ManualClock(), connection = {}, flushFile }: Parts = {}) {
+function checkpointsOf(
+  file: string,
+  { clock = new ManualClock(), connection = {}, flushFile, checkLog = () => {} }: Parts = {},
+) {
   const warn = vi.fn();
   const onStop = vi.fn<(failure: StoreFailure) => void>();
   const log = { warn, error: vi.fn() };
-  const checkpoints = new WalCheckpoints(file, connection as Connection, { clock, log, flushFile, onStop });
+  const checkpoints = new WalCheckpoints(file, connection as Connection, { clock, log, flushFile, checkLog, onStop });
   return { checkpoints, warn, onStop };
 }

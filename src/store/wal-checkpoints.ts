@@ -19,16 +19,19 @@ const IDLE_MS = 60_000;
 const RETRY_MS = 10_000;
 
 const STOPPED =
-  'SQLite: the disk did not take pages of the database, so the store has stopped. The write-ahead log still has them. Check the disk, then restart the host.';
+  'SQLite: the database (capstan.db) could not be flushed to the disk, so the store has stopped. The write-ahead log still has what it lacks. Check the disk, then restart the host.';
 
 const CHECKPOINT: Statement = { sql: 'PRAGMA wal_checkpoint(PASSIVE)', params: [] };
 
-/** Copies what it can without waiting for anybody, with a connection of its own, each time that it is asked. */
+/**
+ * Copies what it can without waiting for anybody, with a connection of its own, each time that it is asked. It opens the
+ * log before it says that it is there: from then on it hears itself of a flush that fails.
+ */
 const COPYING = `
   const { parentPort, workerData } = require('node:worker_threads');
   const { DatabaseSync } = require('node:sqlite');
   const database = new DatabaseSync(workerData);
-  database.exec('PRAGMA synchronous = NORMAL');
+  database.exec('PRAGMA synchronous = NORMAL; SELECT 1 FROM sqlite_master');
   parentPort.on('message', (request) => {
     if (request === 'end') {
       database.close();
@@ -42,6 +45,7 @@ const COPYING = `
       parentPort.postMessage({ failure: { message, errcode } });
     }
   });
+  parentPort.postMessage('ready');
 `;
 
 /** What the thread answers when it has copied. */
@@ -54,6 +58,8 @@ interface CheckpointOptions {
   readonly clock: Pick<Clock, 'after' | 'now'>;
   readonly log?: Pick<Log, 'warn' | 'error'> | undefined;
   readonly flushFile?: FlushFile | undefined;
+  /** Throws while the log has something that could not be flushed: it must not be copied. */
+  readonly checkLog: () => void;
   /** Called once, when only a new start may go on. */
   readonly onStop: (failure: StoreFailure) => void;
 }
@@ -105,8 +111,9 @@ export class WalCheckpoints {
   }
 
   /**
-   * To be called with an error of something that has copied the log. SQLite does not say whether it was the log or the
-   * database that the disk did not take; but each descriptor of a file hears of its errors, so ours tells.
+   * To be called with an error of something that has copied the log. SQLite does not say whether the log or the database
+   * could not be flushed; but Linux reports such an error once to each open descriptor of the file, so a flush of ours
+   * tells whether it was the database.
    */
   async noteFailure(error: unknown): Promise<void> {
     if (isFailedSync(error)) await this.#flush();
@@ -118,14 +125,16 @@ export class WalCheckpoints {
     await this.#endThread();
   }
 
-  /** Closes the file. The database must be closed before. */
-  close(): void {
+  /** Closes the file. The database must be closed before: SQLite does not say if its last copy could not be flushed. */
+  async close(): Promise<void> {
+    await this.#flush();
     closeSync(this.#file);
   }
 
   async #copy(): Promise<void> {
     this.#cancelEnd();
-    this.#thread ??= startThread(this.#path);
+    this.#thread ??= await startThread(this.#path);
+    this.#options.checkLog();
     const [{ failure }] = (await answerOf(this.#thread, 'copy', 'message')) as [Copied];
     if (failure) throw Object.assign(new Error(failure.message), failure);
     await this.#flush();
@@ -190,8 +199,10 @@ export class WalCheckpoints {
 /** The id of a thread that has ended. */
 const ENDED = -1;
 
-function startThread(path: string): Worker {
-  return new Worker(COPYING, { eval: true, workerData: path, execArgv: [] });
+async function startThread(path: string): Promise<Worker> {
+  const thread = new Worker(COPYING, { eval: true, workerData: path, execArgv: [] });
+  await once(thread, 'message');
+  return thread;
 }
 
 /** Asks a thread for something; only until it answers does it keep the process running. */

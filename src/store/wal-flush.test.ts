@@ -1,10 +1,14 @@
 import {
   appendFileSync,
+  closeSync,
   copyFileSync,
   existsSync,
   fstatSync,
+  openSync,
+  readdirSync,
   readFileSync,
   statSync,
+  symlinkSync,
   truncateSync,
   utimesSync,
   writeFileSync,
@@ -122,7 +126,7 @@ describe('a flush that fails', () => {
     disk.works = false;
     const waiting = store.commit(insert(2));
     await passing(clock, 1_000);
-    await expect(store.read(COUNT)).rejects.toThrow('until writes succeed');
+    await expect(store.read(COUNT)).rejects.toThrow('until it can be');
     disk.works = true;
     disk.flushedMs = 0;
     // Whoever writes to the file again gives it a new time.
@@ -178,18 +182,52 @@ describe('a flush that fails', () => {
     await store.commit(insert(1));
     const damaged = damage(logFile());
     disk = heldBackDisk();
-    const refused = expect(store.commit(insert(2, 'x'.repeat(3_000)))).rejects.toThrow('the disk lost');
+    const refused = expect(store.commit(insert(2, 'x'.repeat(3_000)))).rejects.toThrow('cannot be read back');
     await disk.asked();
     const bytes = damaged();
     writeFileSync(logFile(), bytes);
     disk.fail();
     await refused;
-    expect((await store.stopped)?.message).toContain('the disk lost');
+    expect((await store.stopped)?.message).toContain('cannot be read back');
     await expect(store.read(COUNT)).rejects.toThrow('restart the host');
     const database = readFileSync(join(folder.path, 'capstan.db'));
     await store.close();
     expect(readFileSync(logFile()).equals(bytes)).toBe(true);
     expect(readFileSync(join(folder.path, 'capstan.db')).equals(database)).toBe(true);
+  });
+
+  it('stops the store at once if what was not flushed cannot be read back', async () => {
+    const disk = { works: true };
+    const store = await open(async (file) => {
+      if (disk.works) return;
+      disk.works = true;
+      // The same number now stands for a folder, which has nothing to read.
+      closeSync(file);
+      expect(openSync(folder.path, 'r')).toBe(file);
+      throw new Error('EIO');
+    }, new ManualClock());
+    disk.works = false;
+    await expect(store.commit(insert(1))).rejects.toThrow('cannot be read back');
+    expect((await store.stopped)?.message).toContain('cannot be read back');
+  });
+
+  it('is over before the file is compacted', async () => {
+    const clock = new ManualClock();
+    const disk = heldBackDisk();
+    let isFirst = true;
+    const store = await open(async (file) => {
+      if (!isFirst) return;
+      isFirst = false;
+      await disk.flushFile(file);
+    }, clock);
+    const committed = store.commit(insert(1));
+    await disk.asked();
+    const [size, reclaimed] = [statSync(logFile()).size, store.reclaim()];
+    disk.fail();
+    await expect(reclaimed).rejects.toThrow('until it can be');
+    expect(statSync(logFile()).size).toBe(size);
+    await passing(clock, 1_000);
+    expect(await committed).toMatchObject({ committed: true });
   });
 
   it('is not shown to those who read while it was under way', async () => {
@@ -215,8 +253,9 @@ describe('a log that an earlier process left', () => {
   });
 });
 
-describe('a database that the disk did not take', () => {
-  const inodes = () => ['capstan.db', 'capstan.db-wal'].map((file) => statSync(join(folder.path, file)).ino);
+describe('a database that could not be flushed', () => {
+  const inodes = () =>
+    ['capstan.db', 'capstan.db-wal'].map((file) => statSync(join(folder.path, file), { throwIfNoEntry: false })?.ino);
 
   it('is put into new files by the next start, and all is there', async () => {
     await leftFiles();
@@ -225,7 +264,7 @@ describe('a database that the disk did not take', () => {
     const warnings: string[] = [];
     const log = { warn: (_: object, message: string) => void warnings.push(message), error: () => {} };
     opened = await openSqlite({ folder: folder.path, clock: realClock, migrations: [TABLE], log });
-    expect(warnings).toEqual(['the disk had not taken pages of the database: it was put into a new file']);
+    expect(warnings).toEqual(['the database could not be flushed to the disk earlier: it was put into a new file']);
     expect(inodes().filter((inode) => before.includes(inode))).toEqual([]);
     expect(existsSync(join(folder.path, 'capstan.db-unsynced'))).toBe(false);
     expect(await opened.read(COUNT)).toEqual([{ count: 1 }]);
@@ -247,14 +286,46 @@ describe('a database that the disk did not take', () => {
   it('stops the start if it cannot be copied, and the next one copies it', async () => {
     await leftFiles();
     const failing = open(() => Promise.reject(new Error('EIO')));
-    await expect(failing).rejects.toThrow(/did not take pages of .*capstan\.db.* EIO\. Check the disk/);
+    await expect(failing).rejects.toThrow(/capstan\.db could not be flushed .* EIO\. Check the disk/);
+    expect(readdirSync(folder.path).filter((file) => file.endsWith('.new'))).toEqual([]);
     const before = inodes();
     const store = await open(async () => {});
     expect(inodes()[0]).not.toBe(before[0]);
     expect(await store.read(COUNT)).toEqual([{ count: 1 }]);
   });
 
-  it('is left alone where it was taken', async () => {
+  it('is put into a new file even if nobody can be told of it', async () => {
+    await leftFiles();
+    const [database] = inodes();
+    // A file cannot be made where a link leads nowhere.
+    symlinkSync('nowhere/marker', join(folder.path, 'capstan.db-unsynced'));
+    const errors: string[] = [];
+    const log = { warn: () => {}, error: (_: object, message: string) => void errors.push(message) };
+    const flushFile = async (file: number): Promise<void> => {
+      if (fstatSync(file).ino === database) throw new Error('EIO');
+    };
+    opened = await openSqlite({ folder: folder.path, clock: realClock, migrations: [TABLE], log, flushFile });
+    expect(errors).toEqual([expect.stringContaining('restart the machine')]);
+    expect(inodes()[0]).not.toBe(database);
+    expect(await opened.read(COUNT)).toEqual([{ count: 1 }]);
+  });
+
+  it('is noted for the next start if it happened when the host ended', async () => {
+    const disk = { works: true };
+    const store = await open(async () => {
+      if (!disk.works) throw new Error('EIO');
+    });
+    await store.commit(insert(1));
+    disk.works = false;
+    await store.close();
+    expect(existsSync(join(folder.path, 'capstan.db-unsynced'))).toBe(true);
+    const [before] = inodes();
+    disk.works = true;
+    expect(await (await open(async () => {})).read(COUNT)).toEqual([{ count: 1 }]);
+    expect(inodes()[0]).not.toBe(before);
+  });
+
+  it('is left alone where it was flushed', async () => {
     await leftFiles();
     const [before] = inodes();
     await open(async () => {});

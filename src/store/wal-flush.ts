@@ -52,12 +52,12 @@ export class WalFlush {
 
   /** Settles once everything that was committed before this call is on the disk, also after a passing error of the disk. */
   async flush(): Promise<void> {
-    const end = this.#end();
+    let end = this.#end();
     try {
       await this.#try();
     } catch (error) {
       this.#failure = new StoreFailure(FAILED, { cause: error });
-      await this.#writeAgain(end, error);
+      end = await this.#writeAgain(error);
       this.#failure = undefined;
     }
     this.#flushed = end;
@@ -75,8 +75,7 @@ export class WalFlush {
 
   /** Settles when what was read before this call is on the disk: nobody sees a commit that a power failure may undo. */
   async settled(): Promise<void> {
-    if (!this.#attempt) return;
-    await this.#attempt.catch(() => {});
+    await this.#attempt?.catch(() => {});
     this.check();
   }
 
@@ -95,10 +94,9 @@ export class WalFlush {
     }
   }
 
-  async #writeAgain(end: WalEnd, first: unknown): Promise<void> {
-    // Read at once: the longer it waits, the more of it may be gone.
-    const part = writtenBetween(this.#file, this.#flushed, end);
-    if (!part) this.#stop(LOST, first);
+  /** Writes what was not flushed to another place, and gives the end of the log. */
+  async #writeAgain(first: unknown): Promise<WalEnd> {
+    const { part, end } = this.#unflushed(first);
     const giveUpAt = this.#clock.now() + PATIENCE_MS;
     let cause = first;
     while (this.#clock.now() < giveUpAt) {
@@ -106,12 +104,26 @@ export class WalFlush {
       try {
         ftruncateSync(this.#file, part.start);
         writePart(this.#file, part);
-        return await this.#try();
+        await this.#try();
+        return end;
       } catch (error) {
         cause = error;
       }
     }
-    this.#stop(GIVEN_UP, cause);
+    return this.#stop(GIVEN_UP, cause);
+  }
+
+  /** What no flush has taken, read at once: the longer it waits, the more of it may be gone. */
+  #unflushed(first: unknown): { readonly part: WalPart; readonly end: WalEnd } {
+    let cause = first;
+    try {
+      const end = this.#end();
+      const part = writtenBetween(this.#file, this.#flushed, end);
+      if (part) return { part, end };
+    } catch (error) {
+      cause = error;
+    }
+    return this.#stop(LOST, cause);
   }
 
   #end(): WalEnd {
@@ -136,7 +148,8 @@ const RETRY_MS = 500;
 /** How long commits wait for a disk that fails; whoever sent them has gone by then. */
 const PATIENCE_MS = 30_000;
 const FAILED =
-  'SQLite: a write to disk failed. Nothing is acknowledged until writes succeed again; the host retries by itself.';
+  'SQLite: the write-ahead log (capstan.db-wal) could not be flushed to the disk. Nothing is acknowledged until it can be; the host retries by itself.';
 const GIVEN_UP =
-  'SQLite: the disk has not taken what was written for half a minute, so the store has stopped. Check the disk, then restart the host.';
-const LOST = 'SQLite: the disk lost what was written, so the store has stopped. Check the disk, then restart the host.';
+  'SQLite: the write-ahead log (capstan.db-wal) could not be flushed to the disk for half a minute, so the store has stopped. Check the disk, then restart the host.';
+const LOST =
+  'SQLite: the write-ahead log (capstan.db-wal) could not be flushed to the disk, and what it lacks cannot be read back, so the store has stopped. Check the disk, then restart the host.';

@@ -36,7 +36,7 @@ it('ends when the disk does not take its database, and goes on from new files', 
     if (answer?.status === 201) acknowledged.push(answer.body.runId);
   }
   expect(await host.exit).toBe(1);
-  expect(host.output()).toContain('the disk did not take pages of the database');
+  expect(host.output()).toContain('the database (capstan.db) could not be flushed');
   expect(acknowledged.length).toBeGreaterThan(0);
   const file = join(folder, 'capstan.db');
   const { ino } = statSync(file);

@@ -256,6 +256,35 @@ export const PLANTED: readonly PlantedBug[] = [
     ...FLUSH,
   },
   {
+    name: 'the file is compacted during a flush',
+    file: 'src/store/sqlite.ts',
+    text: '      await guard.settled();\n      try {',
+    bug: '      try {',
+    ...FLUSH,
+  },
+  {
+    name: 'a database that could not be flushed when the host ended is forgotten',
+    file: 'src/store/wal-checkpoints.ts',
+    text: '    await this.#flush();\n    closeSync(this.#file);',
+    bug: '    closeSync(this.#file);',
+    ...FLUSH,
+  },
+  {
+    name: 'a log of which something could not be flushed is copied',
+    file: 'src/store/wal-checkpoints.ts',
+    text: '    this.#options.checkLog();\n',
+    bug: '',
+    layer: 'unit',
+    test: 'src/store/wal-checkpoints.test.ts',
+  },
+  {
+    name: 'a log that cannot be read back is waited for',
+    file: 'src/store/wal-flush.ts',
+    text: '      cause = error;\n    }\n    return this.#stop(LOST, cause);',
+    bug: '      throw error;\n    }\n    return this.#stop(LOST, cause);',
+    ...FLUSH,
+  },
+  {
     name: 'a store that has stopped is closed as any other',
     file: 'src/store/sqlite.ts',
     text: 'if (keepsLog) connection.closeKeepingLog(file);',
@@ -263,7 +292,7 @@ export const PLANTED: readonly PlantedBug[] = [
     ...FLUSH,
   },
   {
-    name: 'a database that the disk did not take is opened as any other',
+    name: 'a database that could not be flushed is opened as any other',
     file: 'src/store/sqlite.ts',
     text: '    await renewUnsynced(file, options);\n',
     bug: '',
@@ -309,7 +338,7 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     name: 'the log of an earlier process stays where it is',
     file: 'src/store/sqlite.ts',
-    text: '  if (isLeft) takeOver(connection, log);\n',
+    text: '  if (hasLeftLog) checkpointLeftLog(connection, log);\n',
     bug: '',
     ...FLUSH,
   },
@@ -328,7 +357,7 @@ export const PLANTED: readonly PlantedBug[] = [
     ...FLUSH,
   },
   {
-    name: 'a database that the disk did not take is written to',
+    name: 'a database that could not be flushed is written to',
     file: 'src/store/sqlite-guard.ts',
     text: '    this.#checkpoints.check();\n',
     bug: '',

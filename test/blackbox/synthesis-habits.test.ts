@@ -62,6 +62,7 @@ onEachStore(
       expect((await host().as('other').post(SYNTHESIZE, {})).body).toEqual(nothing);
     });
   },
-  {},
+  // What is planted is up to sixty days old.
+  { retentionMs: 365 * DAY_MS },
   [habitNodes],
 );

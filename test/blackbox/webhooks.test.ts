@@ -485,10 +485,11 @@ onEachStore(
           arrival.headers['x-openwop-signature'] === signatureOf(arrival, by);
         receiver.say((arrival) => (isSigned(arrival, rotated.body.secret) ? 204 : 500));
         await receiver.until((arrivals) => isSigned(arrivals.at(-1)!, rotated.body.secret));
-        const [first, last] = [receiver.arrivals[0]!, receiver.arrivals.at(-1)!];
-        expect(isSigned(first, secret)).toBe(true);
-        expect(receiver.arrivals.filter((arrival) => !isSigned(arrival, secret))).toEqual([last]);
-        expect(last.raw).toBe(first.raw);
+        const [first, ...later] = receiver.arrivals;
+        expect(isSigned(first!, secret)).toBe(true);
+        const fromThenOn = later.slice(later.findIndex((arrival) => !isSigned(arrival, secret)));
+        expect(fromThenOn.every((arrival) => isSigned(arrival, rotated.body.secret))).toBe(true);
+        expect(later.every(({ raw }) => raw === first!.raw)).toBe(true);
         const { items } = (await api().get(LISTED)).body;
         expect(items[0]).toMatchObject({
           webhookId,

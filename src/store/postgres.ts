@@ -10,7 +10,7 @@ import { migrate } from './postgres-migrate.ts';
 import { Renderer } from './postgres-render.ts';
 import { Session } from './postgres-session.ts';
 import { Writer } from './postgres-writer.ts';
-import { type Statement, sql } from './sql.ts';
+import { type Statement, sql, type Unit } from './sql.ts';
 import { type Migration, type Store, StoreFailure } from './store.ts';
 
 /** Options of the PostgreSQL store, which several hosts may share. */
@@ -46,9 +46,23 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const link = linkOf(options.url, clock);
   const renderer = new Renderer(link, useOwnClock ? clock : undefined);
   const writers = [1, 2].map(() => new Writer(new Session(link, stallMs), renderer));
-  const [group, urgent] = writers.map((writer) => new GroupCommit((units) => writer.commitGroup(units), clock, meter));
+  let isClosed = false;
+  // Whoever comes late would open connections again, and the process would not end.
+  const checkOpen = (): void => {
+    if (isClosed) throw new StoreFailure('PostgreSQL: the store is closed.');
+  };
+  const [group, urgent] = writers.map((writer) => {
+    const commitGroup = async (units: readonly Unit[]) => {
+      checkOpen();
+      return writer.commitGroup(units);
+    };
+    return new GroupCommit(commitGroup, clock, meter);
+  });
   const readers = new Readers(link);
-  const readAlone = <R>(statement: Statement): Promise<R[]> => read<R>(link, readers, renderer, statement);
+  const readAlone = async <R>(statement: Statement): Promise<R[]> => {
+    checkOpen();
+    return read<R>(link, readers, renderer, statement);
+  };
   // All that is written there are hints to other hosts, and those need not be on the disk.
   const lookupSession = new Session(link, stallMs, { synchronous_commit: 'off' });
   const lookups = new Lookups(lookupSession, renderer, clock, readAlone);
@@ -79,6 +93,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     reclaim: async () => {},
     close: () => {
       closed ??= Promise.all([group!.drained(), urgent!.drained()]).then(async () => {
+        isClosed = true;
         await Promise.allSettled([hints, ...writers, lookups, readers].map((connections) => connections.close()));
       });
       return closed;

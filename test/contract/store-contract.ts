@@ -104,6 +104,13 @@ export function storeContract(name: string, open: OpenStore): void {
       return Number(row!.count);
     };
 
+    it('takes nothing and shows nothing once it is closed', async () => {
+      await store.close();
+      await expect(store.read(sql('SELECT COUNT(*) AS count FROM runs'))).rejects.toThrow();
+      await expect(store.commit([insertRun(run('run-1'))])).rejects.toThrow();
+      await expect(store.commit([insertRun(run('run-1'))], { isUrgent: true })).rejects.toThrow();
+    });
+
     describe('a unit', () => {
       it('happens whole', async () => {
         expect(await commit([insertRun(run('run-1')), ...insertEvents('run-1', [event(0)])])).toBe('committed');

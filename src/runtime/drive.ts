@@ -17,6 +17,7 @@ import { Replayer } from './fork/replayer.ts';
 import { SourceHistory } from './fork/source-history.ts';
 import { SOURCE_MISSING } from './fork/source-missing.ts';
 import { nodeTypeIn } from './handoff-gate.ts';
+import { Inbox } from './inbox.ts';
 import { Journal, type LeaseMove } from './journal.ts';
 import { capabilityNotProvided, nodeStartEvents } from './node-start.ts';
 import { isPure, type NodeType, type Outcome } from './node-type.ts';
@@ -53,12 +54,6 @@ export interface DriveOptions {
   readonly placeChild: () => Placement;
 }
 
-/** Somebody who waits for a commit. */
-interface CommitWaiter {
-  resolve(): void;
-  reject(error: Error): void;
-}
-
 /** Thrown when a run must be quarantined, because its steps block the event loop. */
 export class RunStalls extends Error {
   override readonly name = 'RunStalls';
@@ -73,7 +68,7 @@ export class Drive {
   readonly #options: DriveOptions;
   readonly #journal: Journal;
   readonly #attempts: Attempts;
-  readonly #inbox: (Message | CommitWaiter)[] = [];
+  readonly #inbox = new Inbox(() => this.#signal.give());
   readonly #sleeping = new Map<
     string,
     { readonly attempt: number; readonly until: number; readonly orWoken: boolean }
@@ -82,8 +77,6 @@ export class Drive {
   readonly #awaitingBudget = new Map<string, number>();
   /** Fan-out nodes of which a child ended while they were being called: they must be called once more. */
   readonly #callAgain = new Set<string>();
-  /** Those who wait for a commit of what is recorded. */
-  readonly #commitWaiters: CommitWaiter[] = [];
   /** How often this drive has looked at the store because it was woken. */
   #looks = 0;
   /** The number of looks when a node was called last: what it saw may be older than a later one. */
@@ -112,10 +105,7 @@ export class Drive {
     this.#journal = new Journal(runtime, options.lease, options.held);
     this.#woken = this.#run.nodes.some(({ status }) => status === 'waiting');
     this.#attempts = new Attempts(runtime, options.lease, {
-      send: (message) => {
-        this.#inbox.push(message);
-        this.#signal.give();
-      },
+      send: (message) => this.#inbox.send(message),
       committed: () => this.#committed(),
       isSettled: () => this.#journal.isSettled,
       recordOutcome: (nodeId, outcome) => this.#recordOutcome(nodeId, outcome),
@@ -152,8 +142,7 @@ export class Drive {
       }
     } finally {
       this.#attempts.abortAll();
-      const waiters = [...this.#commitWaiters, ...this.#inbox.filter((message) => 'reject' in message)];
-      for (const { reject } of waiters) reject(new LeaseLost('the run is no longer driven here'));
+      this.#inbox.refuse(new LeaseLost('the run is no longer driven here'));
       await this.#journal.storeLateOutcomes();
     }
   }
@@ -203,7 +192,7 @@ export class Drive {
   #step(): boolean {
     this.#runtime.watchdog.note('drive');
     this.#attempts.abortObsolete(this.#run);
-    const message = this.#inbox.shift();
+    const message = this.#inbox.take();
     if (message) return this.#handleMessage(message);
     if (this.#stopping || isTerminal(this.#run)) return false;
     const time = this.#runtime.clock.now();
@@ -225,11 +214,7 @@ export class Drive {
     await this.#runtime.turns.next(this.#journal.held.identity.subject.tenant);
   }
 
-  #handleMessage(message: Message | CommitWaiter): true {
-    if ('reject' in message) {
-      this.#commitWaiters.push(message);
-      return true;
-    }
+  #handleMessage(message: Message): true {
     if ('broken' in message) throw message.broken;
     const planned = this.#run.plan.node(message.nodeId)!;
     const { status, attempt } = this.#run.nodes[planned.index]!;
@@ -372,10 +357,7 @@ export class Drive {
 
   /** Whether an attempt is in flight or a message of it is not handled yet. */
   #isBusy(nodeId: string): boolean {
-    return (
-      this.#attempts.isRunning(nodeId) ||
-      this.#inbox.some((message) => 'nodeId' in message && message.nodeId === nodeId)
-    );
+    return this.#attempts.isRunning(nodeId) || this.#inbox.has(nodeId);
   }
 
   /** Records that the run was recovered. */
@@ -405,8 +387,7 @@ export class Drive {
   /** Events of this node were lost with a refused commit: its attempt is aborted and will be called again. */
   #dropAttempt(nodeId: string): void {
     this.#attempts.abort(nodeId);
-    const kept = this.#inbox.filter((message) => !('nodeId' in message) || message.nodeId !== nodeId);
-    this.#inbox.splice(0, this.#inbox.length, ...kept);
+    this.#inbox.drop(nodeId);
   }
 
   async #release(move: LeaseMove, due: number | null): Promise<{ readonly due: number | null } | undefined> {
@@ -416,7 +397,7 @@ export class Drive {
   async #commit(move: LeaseMove): Promise<boolean> {
     const isWritten = await this.#journal.commit(move);
     if (!isWritten) this.#woken = true;
-    else for (const { resolve } of this.#commitWaiters.splice(0)) resolve();
+    else this.#inbox.committed();
     return isWritten;
   }
 
@@ -434,8 +415,7 @@ export class Drive {
     // since then took its time: what has become due meanwhile is done in the next step.
     const isToCome = due !== null && due > this.#steppedAt;
     const signalled = this.#signal.wait(isToCome ? due : null);
-    const hasWork = this.#inbox.length > 0 || this.#commitWaiters.length > 0 || !this.#journal.isSettled;
-    if (hasWork) this.#signal.give();
+    if (!this.#inbox.isEmpty || !this.#journal.isSettled) this.#signal.give();
     return signalled;
   }
 
@@ -446,12 +426,7 @@ export class Drive {
   }
 
   #committed(): Promise<void> {
-    if (this.#journal.isWritten && this.#inbox.length === 0) return Promise.resolve();
-    return new Promise((resolve, reject) => {
-      // Behind what was sent before: a commit that is under way does not have that.
-      this.#inbox.push({ resolve, reject });
-      this.#signal.give();
-    });
+    return this.#journal.isWritten && this.#inbox.isEmpty ? Promise.resolve() : this.#inbox.nextCommit();
   }
 }
 

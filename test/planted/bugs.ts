@@ -163,9 +163,9 @@ export const PLANTED: readonly PlantedBug[] = [
   },
   {
     name: 'a commit that is under way counts for what was said during it',
-    file: 'src/runtime/drive.ts',
-    text: 'this.#inbox.push({ resolve, reject });',
-    bug: 'this.#commitWaiters.push({ resolve, reject });',
+    file: 'src/runtime/inbox.ts',
+    text: 'this.#queue.push({ resolve, reject });',
+    bug: 'this.#waiting.push({ resolve, reject });',
     layer: 'unit',
     test: 'src/runtime/drive.test.ts',
   },

@@ -53,7 +53,7 @@ interface Copied {
   readonly failure?: { readonly message: string; readonly errcode?: number };
 }
 
-/** What checkpoints are made with, and who is told that the disk did not take one. */
+/** What checkpoints are made with, and who is told that the database could not be flushed. */
 interface CheckpointOptions {
   readonly clock: Pick<Clock, 'after' | 'now'>;
   readonly log?: Pick<Log, 'warn' | 'error'> | undefined;
